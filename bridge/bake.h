@@ -1,0 +1,32 @@
+/* A scene becomes a cache, frame by frame, in a way that can be stopped at any time and continued to the same
+ * bits. */
+#ifndef TOILE_BAKE_H
+#define TOILE_BAKE_H
+
+#include "progress.h"
+
+#include <stdbool.h>
+
+typedef struct toile_frame_range {
+    bool given;
+    int first, last;
+} toile_frame_range;
+
+typedef struct toile_bake_options {
+    const char *scene_path, *cache_path;
+    const char *report_path;  /* or null */
+    toile_frame_range frames; /* instead of the scene's */
+    bool resume;              /* go on after the checkpoint */
+    bool force;               /* with resume: even if the scene has changed */
+    int threads;              /* below 0: as the scene says */
+    const char *const *sets;  /* "path=value" */
+    int set_count;
+    toile_progress_mode progress;
+} toile_bake_options;
+
+/* Runs the bake, tells about it on stderr and stdout, and returns the program's exit code. For the time it
+ * runs it takes over SIGINT, SIGTERM, SIGHUP and SIGUSR1 unless they are ignored: the first ends the bake
+ * after the frame in work, the second ends that frame too. */
+int toile_bake(const toile_bake_options *options);
+
+#endif

@@ -1,0 +1,214 @@
+/* Toile: garments made of seamed panels, simulated against moving bodies.
+ *
+ * Conventions
+ *   Units      SI everywhere: metres, kilograms, seconds, newtons. Z is up only because gravity says so.
+ *   Order      output arrays and handles come last.
+ *   Status     every call that can fail returns toile_status: 0 fine, > 0 usable with a warning, < 0 failed. After a
+ *              failure toile_message() says what, where and what to do. A failed call leaves the world as it was.
+ *   Ownership  whatever you pass in is copied; whatever create gives, destroy takes. Text returned by the library
+ *              lives until the next call on the same world.
+ *   Threads    one thread at a time per world; different worlds may be used at the same time. toile_cancel() alone
+ *              may be called from any thread or signal handler.
+ *   Phases     add and set things, toile_build(), then advance frame by frame. Settings and objects are fixed by
+ *              toile_build(); colliders and pins move afterwards.
+ *   The library never prints, exits, or crashes on bad input.
+ */
+#ifndef TOILE_H
+#define TOILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "status.h" /* codes, and their names, texts and exit codes */
+
+#define TOILE_VERSION_MAJOR 0
+#define TOILE_VERSION_MINOR 1
+#define TOILE_VERSION_PATCH 0
+#define TOILE_VERSION "0.1.0"
+
+typedef struct toile_world toile_world;
+
+/* Host hooks, all optional. `allocate` may return null; `log` gets one line without newline, level 0 info, 1 warning. */
+typedef struct toile_hooks {
+    void *(*allocate)(void *user, size_t size);
+    void (*release)(void *user, void *pointer);
+    void (*log)(void *user, int level, const char *line);
+    void *user;
+} toile_hooks;
+
+TOILE_API const char *toile_version(void);
+TOILE_API toile_status toile_create(const toile_hooks *hooks, toile_world **world);
+TOILE_API void toile_destroy(toile_world *world);
+
+/* The message of the last call that failed on this world; "" if none did. Never null, also for a null world. */
+TOILE_API const char *toile_message(const toile_world *world);
+
+/* ---- settings and fabrics: see `toile settings` and `toile fabrics` for ids, units, ranges ---- */
+
+/* Text form: a number, "true", a choice, or "0,0,-9.81". */
+TOILE_API toile_status toile_set(toile_world *world, const char *id, const char *text);
+TOILE_API toile_status toile_set_numbers(toile_world *world, const char *id, const double *values, int count);
+TOILE_API toile_status toile_get_numbers(toile_world *world, const char *id, double values[3], int *count);
+
+/* A new fabric that begins as a copy of the named one (null: the default fabric). */
+TOILE_API toile_status toile_add_fabric(toile_world *world, const char *base, int *fabric);
+TOILE_API toile_status toile_set_fabric(toile_world *world, int fabric, const char *id, double value);
+
+/* ---- garments ---- */
+
+/* A garment given as a mesh of triangles and quads. Seams are vertices shared by panels: their corners have a
+ * (u, v) of each panel (Baraff-Witkin 1998, footnote 3). */
+typedef struct toile_mesh {
+    const char *name;               /* unique among garments */
+    int vertex_count;
+    const double *positions;        /* start, m, (vertex_count x 3) */
+    int face_count;
+    const int *face_sizes;          /* 3 or 4 each, (face_count) */
+    const int *face_vertices;       /* (sum of face_sizes) */
+    const double *corner_uv;        /* material coordinates, m, (sum of face_sizes x 2) */
+    int panel_count;                /* at least 1 */
+    const char *const *panel_names; /* (panel_count) or null */
+    const int *panel_fabrics;       /* fabric of each panel, (panel_count) */
+    const double *panel_scales;     /* rest scales b_u, b_v of each panel, (panel_count x 2), or null for 1 */
+    const int *face_panels;         /* panel of each face, (face_count), or null: all in panel 0 */
+    bool keep_start_angles;         /* true: the start shape's fold angles are at rest; false: flat is */
+} toile_mesh;
+TOILE_API toile_status toile_add_mesh(toile_world *world, const toile_mesh *mesh, int *garment);
+
+typedef enum toile_diagonals { TOILE_DIAGONALS_ALTERNATE, TOILE_DIAGONALS_LEFT, TOILE_DIAGONALS_RIGHT } toile_diagonals;
+
+/* A garment that is one rectangular panel: nu x nv particles, u (warp) along the first axis, particle i + j * nu at
+ * origin + u_axis * i / (nu - 1) + v_axis * j / (nv - 1). */
+typedef struct toile_grid {
+    const char *name;
+    int nu, nv;                     /* at least 2 each */
+    double origin[3], u_axis[3], v_axis[3]; /* m; the axes' lengths are the panel's size, and they are orthogonal */
+    int fabric;
+    toile_diagonals diagonals;
+} toile_grid;
+TOILE_API toile_status toile_add_grid(toile_world *world, const toile_grid *grid, int *garment);
+
+/* ---- colliders ---- */
+
+typedef enum toile_shape {
+    TOILE_SPHERE,   /* size[0] radius */
+    TOILE_BOX,      /* size half extents */
+    TOILE_CAPSULE,  /* along local z: size[0] radius, size[1] half length of the straight part */
+    TOILE_CYLINDER, /* along local z: size[0] radius, size[1] half length */
+    TOILE_PLANE,    /* local z = 0, solid below */
+    TOILE_MESH      /* triangles, counter-clockwise seen from outside */
+} toile_shape;
+
+typedef struct toile_collider {
+    const char *name;               /* unique among colliders */
+    toile_shape shape;
+    double size[3];                 /* m */
+    double thickness;               /* m, added to the cloth's */
+    double friction_static;         /* Coulomb, >= 0; kinetic must not be larger */
+    double friction_kinetic;
+    double position[3];             /* start pose, m */
+    double rotation[4];             /* start pose, unit quaternion w, x, y, z; all zero means none */
+    int vertex_count;               /* mesh only */
+    const double *positions;        /* world space, m, (vertex_count x 3) */
+    int triangle_count;
+    const int *triangles;           /* (triangle_count x 3) */
+} toile_collider;
+TOILE_API toile_status toile_add_collider(toile_world *world, const toile_collider *collider, int *index);
+
+/* ---- pins ---- */
+
+typedef struct toile_pin {
+    int garment;
+    int count;
+    const int *vertices;            /* of the garment, (count) */
+    bool axes[3];                   /* world axes that are held; at least one */
+} toile_pin;
+TOILE_API toile_status toile_add_pin(toile_world *world, const toile_pin *pin, int *index);
+
+/* ---- running ---- */
+
+TOILE_API toile_status toile_build(toile_world *world);
+
+/* Where things are at the end of the next frame; during the frame they move there linearly. What is not told stays.
+ * Poses are for primitives, vertices for meshes. On the first frame the start is the pose given at toile_add. */
+TOILE_API toile_status toile_pose_collider(toile_world *world, int collider, const double position[3],
+                                           const double rotation[4]);
+TOILE_API toile_status toile_deform_collider(toile_world *world, int collider, const double *positions);
+/* Targets of a pin's vertices at the end of the next frame, (count x 3). */
+TOILE_API toile_status toile_move_pin(toile_world *world, int pin, const double *positions);
+/* A pin that is off holds nothing; when it goes on, its vertices move to their targets within the frame. */
+TOILE_API toile_status toile_enable_pin(toile_world *world, int pin, bool on);
+
+/* Advances by one frame of `seconds`, in as many steps as it takes. */
+TOILE_API toile_status toile_advance(toile_world *world, double seconds);
+
+/* Makes a running toile_advance stop before its next step with TOILE_CANCELLED; the world then stays at the end of
+ * the frame before. Any thread, signal handlers too. Stays set until called with false. */
+TOILE_API void toile_cancel(toile_world *world, bool cancel);
+
+/* ---- results ---- */
+
+TOILE_API int toile_garment_count(const toile_world *world);
+TOILE_API const char *toile_garment_name(const toile_world *world, int garment);
+TOILE_API int toile_vertex_count(const toile_world *world, int garment);
+TOILE_API int toile_triangle_count(const toile_world *world, int garment);
+TOILE_API int toile_panel_count(const toile_world *world, int garment);
+TOILE_API const char *toile_panel_name(const toile_world *world, int garment, int panel);
+/* Each fills caller-owned arrays in the vertex order given at toile_add; (vertex_count x 3). */
+TOILE_API toile_status toile_get_positions(const toile_world *world, int garment, double *xyz);
+TOILE_API toile_status toile_get_velocities(const toile_world *world, int garment, double *xyz);
+/* Triangles after quads were split, (triangle_count x 3), their panels and corner (u, v) (triangle_count x 6).
+ * Any may be null. */
+TOILE_API toile_status toile_get_triangles(const toile_world *world, int garment, int *vertices, int *panels,
+                                           double *corner_uv);
+
+typedef enum toile_stage {
+    TOILE_STAGE_EVALUATE,
+    TOILE_STAGE_ASSEMBLE,
+    TOILE_STAGE_SOLVE,
+    TOILE_STAGE_COLLIDE_SOLID,
+    TOILE_STAGE_COLLIDE_SELF,
+    TOILE_STAGE_COUNT
+} toile_stage;
+
+/* Sums over the last frame, or over all frames since toile_build. */
+typedef struct toile_statistics {
+    int frames;
+    int64_t steps, rejected_steps, forced_steps; /* forced: taken at the smallest step in spite of its stretch change */
+    int64_t iterations, row_multiplies;
+    double seconds;                              /* wall time */
+    double stages[TOILE_STAGE_COUNT];            /* seconds */
+    double max_stretch;                          /* largest strain of any warp, weft or stretch connection */
+    int contacts;                                /* particles held by colliders, at the end */
+    int penetrations;                            /* particles inside a collider's surface, at the end */
+    double deepest;                              /* m, of those */
+    double step_min, step_max;                   /* s */
+    double kinetic_energy, elastic_energy, potential_energy; /* J, at the end */
+} toile_statistics;
+TOILE_API toile_status toile_get_statistics(const toile_world *world, bool whole_run, toile_statistics *statistics);
+
+/* 64-bit hash of the state that decides the next step. Equal for any number of threads. */
+TOILE_API uint64_t toile_state_hash(const toile_world *world);
+TOILE_API double toile_time(const toile_world *world);
+TOILE_API int toile_threads(const toile_world *world);
+
+/* The whole state as bytes: restoring it into a world built from the same input continues to the same bits. The
+ * caller then tells pins and colliders where they are (toile_place_inputs) and where they go. */
+TOILE_API size_t toile_state_size(const toile_world *world);
+TOILE_API toile_status toile_save_state(const toile_world *world, void *bytes, size_t size);
+TOILE_API toile_status toile_restore_state(toile_world *world, const void *bytes, size_t size);
+/* Takes the collider and pin targets told so far as reached, without moving time: for a start in mid-scene. */
+TOILE_API toile_status toile_place_inputs(toile_world *world);
+
+/* Memory of this world: allocations asked for so far, still live, and bytes. Any may be null. */
+TOILE_API void toile_memory_use(const toile_world *world, uint64_t *calls, uint64_t *live, size_t *bytes, size_t *peak);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

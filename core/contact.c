@@ -1,0 +1,242 @@
+/* Cloth against colliders: constraints on single particles (Baraff-Witkin 1998 sections 5.4, 6; Boxerman 2003 3.4.2).
+ *
+ * A particle that comes within thickness of a surface during the step, or is inside, or was in contact and has not been
+ * released, may not move along the normal other than with the surface (z), and is brought to the surface by position
+ * alteration (y). Sticking fixes all three directions. What the constraint had to push is the residual of the solve:
+ * if it pulled, the particle is released; if its tangential part is larger than friction allows, it slides and feels
+ * kinetic friction of the normal force; when sliding stops or turns round, it sticks.
+ *
+ * A released particle moves with the surface for one step and is then caught again only if it approaches: so cloth that
+ * is lifted off is not held by half-steps of contact. */
+#include "sim.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How far beyond thickness a surface is looked for, besides the way the particle goes in the step: what is deeper inside
+ * than this is not found (m). */
+#define REACH 0.05
+
+static double dot(const double *a, const double *b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* The collider that matters for a particle: the one it was in contact with unless another is nearer. */
+static bool nearest_solid(const toile_sim *sim, const double *p, double way, double h, toile_hit *best, int *solid) {
+    double least = INFINITY;
+    for (int s = 0; s < sim->solid_count; s++) {
+        const toile_solid *candidate = &sim->solids[s];
+        double gap = candidate->thickness + sim->settings->contact_thickness;
+        toile_hit hit;
+        if (toile_solid_nearest(candidate, p, gap + way + REACH, gap + way, h, &hit) && hit.distance - gap < least) {
+            least = hit.distance - gap;
+            *best = hit;
+            *solid = s;
+        }
+    }
+    return least < INFINITY;
+}
+
+static void find_contact(const toile_sim *sim, int i, double h, toile_found *found) {
+    const toile_settings *set = sim->settings;
+    const double *x = sim->state.x + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
+    const toile_touch *touch = &sim->state.touch[i];
+    double *y = sim->work.alter + 4 * (size_t)i, *force = sim->work.force + 4 * (size_t)i;
+    found->solid = -1;
+
+    /* where is the particle at the end of the step if nothing stops it? */
+    double p[3], way = h * sqrt(dot(v, v));
+    for (int k = 0; k < 3; k++)
+        p[k] = x[k] + h * v[k];
+    toile_hit hit;
+    int s = -1;
+    if (!nearest_solid(sim, p, way, h, &hit, &s))
+        return;
+    const toile_solid *solid = &sim->solids[s];
+    double gap = solid->thickness + set->contact_thickness, relative[3];
+    for (int k = 0; k < 3; k++)
+        relative[k] = v[k] - hit.velocity[k];
+    double approach = dot(relative, hit.normal);
+    bool kept = touch->solid == s && hit.distance < gap + REACH;
+    bool caught = hit.distance < 0 || (hit.distance < gap && approach < 0);
+    if (!kept && !caught)
+        return;
+
+    found->solid = s;
+    memcpy(found->normal, hit.normal, sizeof found->normal);
+    memcpy(found->surface, hit.velocity, sizeof found->surface);
+
+    /* y: from where it would be if it moved with the surface, to the surface */
+    double there = gap, missing;
+    for (int k = 0; k < 3; k++)
+        there += hit.normal[k] * (hit.point[k] - x[k]);
+    missing = there - h * dot(hit.velocity, hit.normal);
+    if (missing > 0) { /* inside the gap: take back a part, not faster than allowed */
+        missing *= set->contact_correction;
+        double most = h * set->contact_correction_speed;
+        missing = missing > most ? most : missing;
+    } else if (kept && !caught) {
+        missing = 0; /* resting a little off the surface: do not pull it on */
+    }
+    for (int k = 0; k < 3; k++)
+        y[k] = missing * hit.normal[k];
+
+    /* friction: how hard is it pressed on, and does it stick? */
+    double mass = sim->model->mass[i], slip[3], speed;
+    for (int k = 0; k < 3; k++)
+        slip[k] = relative[k] - approach * hit.normal[k];
+    speed = sqrt(dot(slip, slip));
+    if (kept) {
+        found->force = touch->force;
+        found->mode = touch->mode;
+    } else { /* the blow that stops it, spread over the step */
+        found->force = approach < 0 ? -mass * approach / h : 0;
+        found->mode = mass * speed <= h * solid->friction_static * found->force ? TOILE_TOUCH_STICK : TOILE_TOUCH_SLIDE;
+    }
+    memset(found->direction, 0, sizeof found->direction);
+    if (found->mode == TOILE_TOUCH_SLIDE) {
+        const double *d = touch->direction;
+        bool still = speed * mass <= 1e-9 * h * found->force || speed == 0;
+        for (int k = 0; k < 3; k++)
+            found->direction[k] = !still ? slip[k] / speed : kept ? d[k] : 0;
+        for (int k = 0; k < 3; k++)
+            force[k] -= solid->friction_kinetic * found->force * found->direction[k];
+    }
+}
+
+void toile_find_contacts(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    size_t n = (size_t)sim->model->particle_count;
+    double begin = (sim->state.time - sim->frame_begin) / sim->frame_seconds, end = begin + h / sim->frame_seconds;
+    end = end > 1 - 1e-9 ? 1 : end;
+    for (int s = 0; s < sim->solid_count; s++)
+        toile_solid_move(&sim->solids[s], begin, end, sim->frame_seconds);
+    memset(w->alter, 0, 4 * n * sizeof(double));
+    memset(w->force, 0, 4 * n * sizeof(double));
+#pragma omp parallel for schedule(dynamic, 256) num_threads(sim->threads) if (sim->threads > 1)
+    for (size_t i = 0; i < n; i++)
+        find_contact(sim, (int)i, h, &w->found[i]);
+}
+
+/* Pins: z moves the particle to its target by the end of the step, in the directions held. */
+static void hold_particles(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    double end = (sim->state.time - sim->frame_begin + h) / sim->frame_seconds;
+    end = end > 1 - 1e-9 ? 1 : end;
+    memset(w->held, 0, (size_t)sim->model->particle_count);
+    for (int p = 0; p < sim->hold_count; p++) {
+        const toile_hold *hold = &sim->holds[p];
+        for (int j = 0; hold->on && j < hold->count; j++) {
+            int i = hold->particle[j];
+            for (int k = 0; k < 3; k++) {
+                if (!hold->axes[k])
+                    continue;
+                double target = (1 - end) * hold->from[3 * j + k] + end * hold->to[3 * j + k];
+                size_t at = 4 * (size_t)i + (size_t)k;
+                w->constraints.z[at] = (target - sim->state.x[at]) / h - sim->state.v[at];
+                w->held[i] |= (unsigned char)(1 << k);
+            }
+        }
+    }
+}
+
+void toile_set_constraints(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    toile_constraints *c = &w->constraints;
+    const toile_pattern *pattern = &sim->model->pattern;
+    size_t n = (size_t)sim->model->particle_count;
+    memset(c->z, 0, 4 * n * sizeof(double));
+    hold_particles(sim, h);
+    c->count = 0;
+    for (int chunk = 0; chunk < pattern->chunk_count; chunk++) {
+        c->chunk_begin[chunk] = c->count;
+        for (int i = pattern->chunk_begin[chunk]; i < pattern->chunk_begin[chunk + 1]; i++) {
+            toile_found *found = &w->found[i];
+            double *S = c->filter + 12 * (size_t)c->count, *z = c->z + 4 * (size_t)i;
+            if (w->held[i]) { /* a pin is stronger than a contact */
+                found->solid = -1;
+                memset(w->alter + 4 * (size_t)i, 0, 4 * sizeof(double));
+                memset(w->force + 4 * (size_t)i, 0, 4 * sizeof(double));
+                memset(S, 0, 12 * sizeof *S);
+                for (int k = 0; k < 3; k++)
+                    S[5 * k] = !(w->held[i] >> k & 1);
+            } else if (found->solid >= 0) {
+                const double *v = sim->state.v + 4 * (size_t)i, *nrm = found->normal;
+                double change[3];
+                for (int k = 0; k < 3; k++)
+                    change[k] = found->surface[k] - v[k];
+                double along = dot(change, nrm);
+                bool stick = found->mode == TOILE_TOUCH_STICK;
+                memset(S, 0, 12 * sizeof *S);
+                for (int k = 0; k < 3; k++) {
+                    z[k] = stick ? change[k] : along * nrm[k];
+                    for (int l = 0; l < 3; l++)
+                        S[4 * k + l] = stick ? 0 : (k == l) - nrm[k] * nrm[l];
+                }
+            } else {
+                continue;
+            }
+            c->particle[c->count++] = i;
+        }
+    }
+    c->chunk_begin[pattern->chunk_count] = c->count;
+}
+
+void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
+    toile_work *w = &sim->work;
+    for (int i = 0; i < sim->model->particle_count; i++) {
+        toile_touch *touch = &sim->state.touch[i];
+        const toile_found *found = &w->found[i];
+        if (found->solid < 0) {
+            *touch = (toile_touch){.solid = -1};
+            continue;
+        }
+        const toile_solid *solid = &sim->solids[found->solid];
+        const double *push = residual + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
+        double normal = dot(push, found->normal), tangent[3], slip = 0;
+        for (int k = 0; k < 3; k++) {
+            tangent[k] = push[k] - normal * found->normal[k];
+            slip += (v[k] - found->surface[k]) * found->direction[k];
+        }
+        if (normal < 0) { /* it would have to pull */
+            *touch = (toile_touch){.solid = -1};
+            continue;
+        }
+        touch->solid = found->solid;
+        touch->force = normal / h;
+        touch->mode = found->mode;
+        memset(touch->direction, 0, sizeof touch->direction);
+        double hold = sqrt(dot(tangent, tangent));
+        if (found->mode == TOILE_TOUCH_STICK) {
+            if (hold > solid->friction_static * normal) {
+                touch->mode = TOILE_TOUCH_SLIDE;
+                for (int k = 0; k < 3; k++)
+                    touch->direction[k] = -tangent[k] / hold;
+            }
+        } else if (slip <= 0 && solid->friction_kinetic > 0) {
+            touch->mode = TOILE_TOUCH_STICK;
+        } else {
+            memcpy(touch->direction, found->direction, sizeof touch->direction);
+        }
+    }
+}
+
+int toile_sim_penetrations(const toile_sim *sim, double *deepest) {
+    int count = 0;
+    double most = 0;
+#pragma omp parallel for schedule(dynamic, 256) num_threads(sim->threads) if (sim->threads > 1) reduction(+ : count) reduction(max : most)
+    for (int i = 0; i < sim->model->particle_count; i++) {
+        double depth = 0;
+        for (int s = 0; s < sim->solid_count; s++) {
+            toile_hit hit;
+            const toile_solid *solid = &sim->solids[s];
+            double gap = solid->thickness + sim->settings->contact_thickness;
+            if (toile_solid_nearest(solid, sim->state.x + 4 * (size_t)i, REACH, gap, 1, &hit) && -hit.distance > depth)
+                depth = -hit.distance;
+        }
+        count += depth > 1e-7;
+        most = depth > most ? depth : most;
+    }
+    *deepest = most;
+    return count;
+}

@@ -1,0 +1,47 @@
+/* Bending of hinges, eight at a time (Baraff-Witkin 1998, 4.3, 4.5; plain form: force_plain.c).
+ *
+ * force = -(k (theta - rest) + k tau dtheta/dt) grad theta. The matrix gets k grad grad' only: the second derivative
+ * of theta is indefinite, and bending is soft. So a hinge is its gradient and two numbers. */
+#include "kernels_table.h"
+
+void TOILE_KERNEL(toile_hinges)(const toile_model *m, const double *x, const double *v, const double *d, double step,
+                                int begin, int end, double *record) {
+    const toile_hinges *t = &m->hinges;
+    v8 h = v8_set(step), tiny = v8_set(1e-30);
+    for (int e = begin; e < end; e += 8) {
+        v8x3 x0 = v8_gather(x, t->vertex[0] + e), x1 = v8_gather(x, t->vertex[1] + e);
+        v8x3 x2 = v8_gather(x, t->vertex[2] + e), x3 = v8_gather(x, t->vertex[3] + e);
+        v8x3 edge = v8_sub(x1, x0), a = v8_sub(x2, x0), b = v8_sub(x3, x0);
+        v8x3 n1 = v8_cross(edge, a), n2 = v8_cross(b, edge);
+        v8 length = v8_sqrt(v8_max(v8_dot(edge, edge), tiny));
+        v8 angle = v8_atan2(v8_dot(v8_cross(n1, n2), edge) / length, v8_dot(n1, n2));
+
+        v8x3 m1 = v8_scale(1 / v8_max(v8_dot(n1, n1), tiny), n1), m2 = v8_scale(1 / v8_max(v8_dot(n2, n2), tiny), n2);
+        v8 over = 1 / length;
+        v8x3 g[4];
+        g[2] = v8_scale(-length, m1);
+        g[3] = v8_scale(-length, m2);
+        g[0] = v8_blend(-v8_dot(v8_sub(x2, x1), edge) * over, m1, -v8_dot(v8_sub(x3, x1), edge) * over, m2);
+        g[1] = v8_blend(v8_dot(a, edge) * over, m1, v8_dot(b, edge) * over, m2);
+
+        v8 rate = v8_set(0), ahead = v8_set(0);
+        for (int c = 0; c < 4; c++) {
+            rate += v8_dot(g[c], v8_gather(v, t->vertex[c] + e));
+            ahead += v8_dot(g[c], v8_gather(d, t->vertex[c] + e));
+        }
+        v8 k = v8_load(t->stiffness + e), damping = v8_load(t->damping + e);
+        v8 moment = -k * (angle - v8_load(t->rest + e) + damping * rate + ahead);
+        v8 factor = h * k * (h + damping);
+
+        double *to = record + (size_t)e * TOILE_HINGE_RECORD;
+        for (int l = 0; l < 8; l++, to += TOILE_HINGE_RECORD) {
+            for (int c = 0; c < 4; c++) {
+                to[3 * c] = g[c].x[l];
+                to[3 * c + 1] = g[c].y[l];
+                to[3 * c + 2] = g[c].z[l];
+            }
+            to[12] = moment[l];
+            to[13] = factor[l];
+        }
+    }
+}

@@ -1,0 +1,301 @@
+/* The plain forms of every internal force (force_stretch.h, force_bend.h, force_spring.h). Written to be read beside
+ * the papers; the kernels are the fast ones. */
+#include "angle.h"
+#include "force_bend.h"
+#include "force_spring.h"
+#include "force_stretch.h"
+
+#include <math.h>
+#include <string.h>
+
+static double dot(const double *a, const double *b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static void sub(const double *a, const double *b, double *r) {
+    for (int k = 0; k < 3; k++)
+        r[k] = a[k] - b[k];
+}
+
+static void cross(const double *a, const double *b, double *r) {
+    r[0] = a[1] * b[2] - a[2] * b[1];
+    r[1] = a[2] * b[0] - a[0] * b[2];
+    r[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* ---- triangles ---- */
+
+/* w_u and w_v (eq. 9) of any vectors on the corners. */
+static void material_derivative(const toile_triangle_element *e, const double x[3][3], double wu[3], double wv[3]) {
+    for (int k = 0; k < 3; k++) {
+        double d1 = x[1][k] - x[0][k], d2 = x[2][k] - x[0][k];
+        wu[k] = e->a1 * d1 + e->a2 * d2;
+        wv[k] = e->b1 * d1 + e->b2 * d2;
+    }
+}
+
+double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]) {
+    double wu[3], wv[3];
+    material_derivative(e, x, wu, wv);
+    double cu = sqrt(dot(wu, wu)) - e->scale_u, cv = sqrt(dot(wv, wv)) - e->scale_v, cs = dot(wu, wv);
+    return 0.5 * (e->stiff_u * cu * cu + e->stiff_v * cv * cv + e->stiff_s * cs * cs);
+}
+
+void toile_triangle_force(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double f[3][3]) {
+    double wu[3], wv[3], ru[3], rv[3], fu[3], fv[3];
+    material_derivative(e, x, wu, wv);
+    material_derivative(e, v, ru, rv);
+    double lu = sqrt(dot(wu, wu)), lv = sqrt(dot(wv, wv));
+    double tu = e->stiff_u * (lu - e->scale_u + e->damping * dot(wu, ru) / lu);
+    double tv = e->stiff_v * (lv - e->scale_v + e->damping * dot(wv, rv) / lv);
+    double ts = e->stiff_s * (dot(wu, wv) + e->damping * (dot(ru, wv) + dot(wu, rv)));
+    for (int k = 0; k < 3; k++) {
+        fu[k] = -(tu * wu[k] / lu + ts * wv[k]);
+        fv[k] = -(tv * wv[k] / lv + ts * wu[k]);
+        f[1][k] = e->a1 * fu[k] + e->b1 * fv[k];
+        f[2][k] = e->a2 * fu[k] + e->b2 * fv[k];
+        f[0][k] = -(f[1][k] + f[2][k]);
+    }
+}
+
+/* Adds d(force in w space)/d(w) for one stretch direction: all terms of eq. 8 and 12. */
+static void stretch_blocks(double stiffness, double scale, double damping, const double *w, const double *r, double dw[9],
+                           double dr[9]) {
+    double l = sqrt(dot(w, w)), rate = dot(w, r) / l, tension = stiffness * (l - scale + damping * rate);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            double ui = w[i] / l, uj = w[j] / l, across = (i == j) - ui * uj;
+            /* d rate / d w_j = (r_j - u_j rate) / l */
+            dw[3 * i + j] -= stiffness * ui * (uj + damping * (r[j] - uj * rate) / l) + tension * across / l;
+            dr[3 * i + j] -= stiffness * damping * ui * uj;
+        }
+}
+
+void toile_triangle_jacobian(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double dx[81],
+                             double dv[81]) {
+    double wu[3], wv[3], ru[3], rv[3];
+    material_derivative(e, x, wu, wv);
+    material_derivative(e, v, ru, rv);
+    /* blocks over (w_u, w_v): [0] uu, [1] uv, [2] vu, [3] vv */
+    double w[4][9] = {{0}}, r[4][9] = {{0}};
+    stretch_blocks(e->stiff_u, e->scale_u, e->damping, wu, ru, w[0], r[0]);
+    stretch_blocks(e->stiff_v, e->scale_v, e->damping, wv, rv, w[3], r[3]);
+    double ts = e->stiff_s * (dot(wu, wv) + e->damping * (dot(ru, wv) + dot(wu, rv)));
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            int k = 3 * i + j;
+            /* C = w_u . w_v, its rate R = r_u . w_v + w_u . r_v; force_u = -k (C + d R) w_v, force_v = ... w_u */
+            double cu = wv[j] + e->damping * rv[j], cv = wu[j] + e->damping * ru[j];
+            w[0][k] -= e->stiff_s * wv[i] * cu;
+            w[1][k] -= e->stiff_s * wv[i] * cv + (i == j) * ts;
+            w[2][k] -= e->stiff_s * wu[i] * cu + (i == j) * ts;
+            w[3][k] -= e->stiff_s * wu[i] * cv;
+            r[0][k] -= e->stiff_s * e->damping * wv[i] * wv[j];
+            r[1][k] -= e->stiff_s * e->damping * wv[i] * wu[j];
+            r[2][k] -= e->stiff_s * e->damping * wu[i] * wv[j];
+            r[3][k] -= e->stiff_s * e->damping * wu[i] * wu[j];
+        }
+    double a[3] = {-(e->a1 + e->a2), e->a1, e->a2}, b[3] = {-(e->b1 + e->b2), e->b1, e->b2};
+    for (int p = 0; p < 3; p++)
+        for (int q = 0; q < 3; q++)
+            for (int i = 0; i < 3; i++)
+                for (int j = 0; j < 3; j++) {
+                    int k = 3 * i + j, at = (3 * p + i) * 9 + 3 * q + j;
+                    dx[at] = a[p] * a[q] * w[0][k] + a[p] * b[q] * w[1][k] + b[p] * a[q] * w[2][k] + b[p] * b[q] * w[3][k];
+                    dv[at] = a[p] * a[q] * r[0][k] + a[p] * b[q] * r[1][k] + b[p] * a[q] * r[2][k] + b[p] * b[q] * r[3][k];
+                }
+}
+
+/* ---- hinges ---- */
+
+double toile_hinge_angle(const double x[4][3]) {
+    double e[3], a[3], b[3], n1[3], n2[3], c[3];
+    sub(x[1], x[0], e);
+    sub(x[2], x[0], a);
+    sub(x[3], x[0], b);
+    cross(e, a, n1);
+    cross(b, e, n2);
+    cross(n1, n2, c);
+    return toile_atan2(dot(c, e) / sqrt(dot(e, e)), dot(n1, n2));
+}
+
+/* The gradient and, when dx is given, its derivative in the direction dx (chain rule, line by line). */
+static void gradient_and_tangent(const double x[4][3], const double (*dx)[3], double g[4][3], double dg[4][3]) {
+    static const double ZERO[4][3] = {{0}};
+    const double(*d)[3] = dx ? dx : ZERO;
+    double e[3], a[3], b[3], c[3], f[3], n1[3], n2[3], de[3], da[3], db[3], dc[3], df[3], dn1[3], dn2[3], s[3], t[3];
+    sub(x[1], x[0], e), sub(d[1], d[0], de);
+    sub(x[2], x[0], a), sub(d[2], d[0], da);
+    sub(x[3], x[0], b), sub(d[3], d[0], db);
+    sub(x[2], x[1], c), sub(d[2], d[1], dc);
+    sub(x[3], x[1], f), sub(d[3], d[1], df);
+    cross(e, a, n1), cross(b, e, n2);
+    cross(de, a, s), cross(e, da, t);
+    for (int k = 0; k < 3; k++)
+        dn1[k] = s[k] + t[k];
+    cross(db, e, s), cross(b, de, t);
+    for (int k = 0; k < 3; k++)
+        dn2[k] = s[k] + t[k];
+    double l = sqrt(dot(e, e)), dl = dot(e, de) / l;
+    double q1 = dot(n1, n1), q2 = dot(n2, n2), dq1 = 2 * dot(n1, dn1), dq2 = 2 * dot(n2, dn2);
+    double ce = dot(c, e), fe = dot(f, e), ae = dot(a, e), be = dot(b, e);
+    double dce = dot(dc, e) + dot(c, de), dfe = dot(df, e) + dot(f, de);
+    double dae = dot(da, e) + dot(a, de), dbe = dot(db, e) + dot(b, de);
+    for (int k = 0; k < 3; k++) {
+        double m1 = n1[k] / q1, m2 = n2[k] / q2;
+        double dm1 = (dn1[k] - m1 * dq1) / q1, dm2 = (dn2[k] - m2 * dq2) / q2;
+        g[2][k] = -l * m1;
+        g[3][k] = -l * m2;
+        g[0][k] = -(ce * m1 + fe * m2) / l;
+        g[1][k] = (ae * m1 + be * m2) / l;
+        if (!dx)
+            continue;
+        dg[2][k] = -dl * m1 - l * dm1;
+        dg[3][k] = -dl * m2 - l * dm2;
+        dg[0][k] = -(dce * m1 + ce * dm1 + dfe * m2 + fe * dm2) / l - g[0][k] * dl / l;
+        dg[1][k] = (dae * m1 + ae * dm1 + dbe * m2 + be * dm2) / l - g[1][k] * dl / l;
+    }
+}
+
+void toile_hinge_gradient(const double x[4][3], double gradient[4][3]) {
+    gradient_and_tangent(x, NULL, gradient, NULL);
+}
+
+double toile_hinge_energy(const toile_hinge_element *e, const double x[4][3]) {
+    double bend = toile_hinge_angle(x) - e->rest;
+    return 0.5 * e->stiffness * bend * bend;
+}
+
+static double hinge_moment(const toile_hinge_element *e, const double x[4][3], const double v[4][3],
+                           const double g[4][3]) {
+    double rate = 0;
+    for (int c = 0; c < 4; c++)
+        rate += dot(g[c], v[c]);
+    return e->stiffness * (toile_hinge_angle(x) - e->rest + e->damping * rate);
+}
+
+void toile_hinge_force(const toile_hinge_element *e, const double x[4][3], const double v[4][3], double f[4][3]) {
+    double g[4][3];
+    toile_hinge_gradient(x, g);
+    double moment = hinge_moment(e, x, v, (const double(*)[3])g);
+    for (int c = 0; c < 4; c++)
+        for (int k = 0; k < 3; k++)
+            f[c][k] = -moment * g[c][k];
+}
+
+void toile_hinge_jacobian(const toile_hinge_element *e, const double x[4][3], const double v[4][3], double dx[144],
+                          double dv[144]) {
+    double g[4][3], dg[4][3];
+    toile_hinge_gradient(x, g);
+    double moment = hinge_moment(e, x, v, (const double(*)[3])g);
+    for (int j = 0; j < 12; j++) {
+        double unit[4][3] = {{0}};
+        unit[j / 3][j % 3] = 1;
+        gradient_and_tangent(x, (const double(*)[3])unit, g, dg);
+        double drate = 0;
+        for (int c = 0; c < 4; c++)
+            drate += dot(dg[c], v[c]);
+        double dmoment = e->stiffness * (g[j / 3][j % 3] + e->damping * drate);
+        for (int i = 0; i < 12; i++) {
+            dx[12 * i + j] = -dmoment * g[i / 3][i % 3] - moment * dg[i / 3][i % 3];
+            dv[12 * i + j] = -e->stiffness * e->damping * g[i / 3][i % 3] * g[j / 3][j % 3];
+        }
+    }
+}
+
+/* ---- springs ---- */
+
+double toile_bend_polynomial(double s, double *derivative) {
+    if (derivative)
+        *derivative = ((-46.164 * s + 102.579) * s - 78.166) * s + 23.116;
+    return (((-11.541 * s + 34.193) * s - 39.083) * s + 23.116) * s - 9.713;
+}
+
+double toile_bend_arc(double s) {
+    double lo = 0, hi = TOILE_PI; /* sinc falls from 1 to 0 */
+    for (int i = 0; i < 80; i++) {
+        double mid = 0.5 * (lo + hi);
+        if (sin(mid) / mid > s)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    double phi = 0.5 * (lo + hi);
+    return phi < 1e-4 ? -3 : phi * phi / (cos(phi) - sin(phi) / phi);
+}
+
+/* Force along the connection (positive pulls together), its derivative by length, and energy. */
+static void axial(const toile_spring_element *e, double l, double *force, double *slope, double *energy) {
+    double stretch = l - e->length, s = l / e->length;
+    *force = *slope = *energy = 0;
+    if (!e->bend) {
+        if (stretch < 0)
+            return;
+        *force = e->stiffness * stretch;
+        *slope = e->stiffness;
+        *energy = 0.5 * e->stiffness * stretch * stretch;
+        return;
+    }
+    if (stretch >= 0)
+        return;
+    /* linear up to where it meets the polynomial: strain TOILE_BEND_LINEAR */
+    double corner = 1 - TOILE_BEND_LINEAR, at_corner = toile_bend_polynomial(corner, NULL);
+    double linear = -at_corner * e->stiffness / (TOILE_BEND_LINEAR * e->length); /* N/m */
+    if (s > corner) {
+        *force = linear * stretch;
+        *slope = linear;
+        *energy = 0.5 * linear * stretch * stretch;
+        return;
+    }
+    double slope_s, f = toile_bend_polynomial(s, &slope_s);
+    *force = e->stiffness * f;
+    *slope = e->stiffness * slope_s / e->length;
+    /* integral of the polynomial from the corner, after the linear part's triangle */
+    double antiderivative[2];
+    for (int i = 0; i < 2; i++) {
+        double t = i ? corner : s;
+        antiderivative[i] =
+            ((((-11.541 / 5 * t + 34.193 / 4) * t - 39.083 / 3) * t + 23.116 / 2) * t - 9.713) * t;
+    }
+    *energy = 0.5 * linear * TOILE_BEND_LINEAR * TOILE_BEND_LINEAR * e->length * e->length +
+              e->stiffness * e->length * (antiderivative[0] - antiderivative[1]);
+}
+
+double toile_spring_energy(const toile_spring_element *e, const double x[2][3]) {
+    double d[3], force, slope, energy;
+    sub(x[1], x[0], d);
+    axial(e, sqrt(dot(d, d)), &force, &slope, &energy);
+    return energy;
+}
+
+void toile_spring_force(const toile_spring_element *e, const double x[2][3], const double v[2][3], double f[3]) {
+    double d[3], r[3], force, slope, energy;
+    sub(x[1], x[0], d);
+    sub(v[1], v[0], r);
+    double l = sqrt(dot(d, d));
+    axial(e, l, &force, &slope, &energy);
+    double rate = dot(d, r) / l;
+    for (int k = 0; k < 3; k++)
+        f[k] = (force + e->damping * slope * rate) * d[k] / l; /* 3.6, 3.8 and 3.14 */
+}
+
+void toile_spring_jacobian(const toile_spring_element *e, const double x[2][3], const double v[2][3], double dx[9],
+                           double dv[9]) {
+    double d[3], r[3], force, slope, energy;
+    sub(x[1], x[0], d);
+    sub(v[1], v[0], r);
+    double l = sqrt(dot(d, d)), rate = dot(d, r) / l;
+    axial(e, l, &force, &slope, &energy);
+    double kd = e->damping * slope, curve = 0;
+    if (e->bend && slope > 0 && l / e->length <= 1 - TOILE_BEND_LINEAR) { /* the damping follows the slope */
+        double s = l / e->length;
+        curve = e->stiffness * ((-138.492 * s + 205.158) * s - 78.166) / (e->length * e->length);
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            double ui = d[i] / l, uj = d[j] / l, across = (i == j) - ui * uj;
+            dx[3 * i + j] = slope * ui * uj + (force + kd * rate) / l * across + kd * ui * (r[j] - uj * rate) / l +
+                            e->damping * curve * rate * ui * uj;
+            dv[3 * i + j] = kd * ui * uj;
+        }
+}

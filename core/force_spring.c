@@ -1,0 +1,55 @@
+/* Choi-Ko connections, eight at a time (Boxerman 2003, eq. 3.6-3.10, 3.14, 3.15; plain form: force_plain.c).
+ *
+ * Stretch and shear act in extension only, bend in compression only. Damping is projected on the connection (3.14) and
+ * acts while the connection does; its d/dx (3.16) is left out as in the thesis. The bend Jacobian keeps the axial term
+ * only (3.10). Everything that enters the matrix is positive semi-definite. */
+#include "force_spring.h"
+#include "kernels_table.h"
+
+TOILE_INLINE void write_springs(double *to, v8x3 u, v8 along, v8 across, v8x3 g) {
+    for (int l = 0; l < 8; l++, to += TOILE_SPRING_RECORD) {
+        to[0] = u.x[l], to[1] = u.y[l], to[2] = u.z[l];
+        to[3] = along[l];
+        to[4] = across[l];
+        to[5] = g.x[l], to[6] = g.y[l], to[7] = g.z[l];
+    }
+}
+
+void TOILE_KERNEL(toile_springs)(const toile_model *m, const double *x, const double *v, const double *d, double step,
+                                 int begin, int end, double *record) {
+    const toile_springs *s = &m->springs;
+    const double corner = 1 - TOILE_BEND_LINEAR;
+    const double at_corner = (((-11.541 * corner + 34.193) * corner - 39.083) * corner + 23.116) * corner - 9.713;
+    v8 h = v8_set(step), zero = v8_set(0);
+    for (int e = begin; e < end; e += 8) {
+        const int *i = s->vertex[0] + e, *j = s->vertex[1] + e;
+        v8x3 dx = v8_sub(v8_gather(x, j), v8_gather(x, i));
+        v8x3 dv = v8_sub(v8_gather(v, j), v8_gather(v, i));
+        v8x3 dd = v8_sub(v8_gather(d, j), v8_gather(d, i));
+        v8 rest = v8_load(s->length + e), k = v8_load(s->stiffness + e), damping = v8_load(s->damping + e);
+        v8 length = v8_max(v8_sqrt(v8_dot(dx, dx)), v8_set(1e-12));
+        v8x3 u = v8_scale(1 / length, dx);
+        v8 force, slope, across, ahead = v8_dot(u, dd);
+        if (e < s->axial_padded) {
+            /* a slack connection that this step will pull taut is linearised as taut: else nothing in the system
+             * resists until it is overstretched */
+            m8 active = v8_max(length, length + ahead) >= rest;
+            force = v8_select(active, k * (length - rest), zero);
+            slope = v8_select(active, k, zero);
+            across = v8_max(force, zero) / length; /* k (1 - L / |x|) of eq. 3.7 */
+        } else {
+            v8 r = length / rest;
+            v8 poly = (((-11.541 * r + 34.193) * r - 39.083) * r + 23.116) * r - 9.713;
+            v8 poly_slope = ((-46.164 * r + 102.579) * r - 78.166) * r + 23.116;
+            v8 linear = -at_corner * k / (TOILE_BEND_LINEAR * rest);
+            m8 near_rest = r > corner, active = length < rest;
+            force = v8_select(active, v8_select(near_rest, linear * (length - rest), k * poly), zero);
+            slope = v8_select(active, v8_select(near_rest, linear, k * poly_slope / rest), zero);
+            across = zero;
+        }
+        v8 pull = force + slope * (damping * v8_dot(u, dv) + ahead) - across * ahead;
+        v8x3 g = v8_blend(pull, u, across, dd);
+        v8 inner = h * h * across;
+        write_springs(record + (size_t)e * TOILE_SPRING_RECORD, u, h * slope * (h + damping) - inner, inner, g);
+    }
+}

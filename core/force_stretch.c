@@ -1,0 +1,112 @@
+/* Stretch and shear of triangles, eight at a time (Baraff-Witkin 1998, 4.2, 4.3, 4.5; plain form: force_plain.c).
+ *
+ * With C_u = |w_u| - b_u, unit direction u = w_u / |w_u| and tension T = k (C + tau dC/dt):
+ *   force in w space   F_u = -T u
+ *   Jacobian           -(k u u' + T/|w_u| (I - u u')),  damping -(k tau u u')
+ * The second term is indefinite under compression, so only T > 0 enters the matrix; Baraff-Witkin's eq. 12 without
+ * the term they leave out is in T. Shear C = w_u . w_v keeps k (w_v; w_u)(w_v; w_u)' and drops the term with
+ * d2C/dx2 C, which is indefinite whatever its sign. */
+#include "kernels_table.h"
+
+/* One stretch direction: adds force + K d to g, and H (6 numbers) = outer factor x u u' + inner x I. */
+TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 damping, v8 h, v8 H[6]) {
+    v8 length = v8_max(v8_sqrt(v8_dot(w, w)), v8_set(1e-12));
+    v8x3 u = v8_scale(1 / length, w);
+    v8 tension = stiffness * (length - scale + damping * v8_dot(u, rate));
+    v8 across = v8_max(tension, v8_set(0)) / length;
+    v8 along = v8_dot(u, d);
+    v8 inner = h * h * across, outer = h * stiffness * (h + damping) - inner;
+    H[0] = outer * u.x * u.x + inner;
+    H[1] = outer * u.x * u.y;
+    H[2] = outer * u.x * u.z;
+    H[3] = outer * u.y * u.y + inner;
+    H[4] = outer * u.y * u.z;
+    H[5] = outer * u.z * u.z + inner;
+    v8 pull = tension + (stiffness - across) * along;
+    return v8_blend(-pull, u, -across, d);
+}
+
+TOILE_INLINE v8x3 derivative(v8 c1, v8 c2, v8x3 d1, v8x3 d2) {
+    return v8_blend(c1, d1, c2, d2);
+}
+
+void TOILE_KERNEL(toile_triangles)(const toile_model *m, const double *x, const double *v, const double *d, double step,
+                                   int begin, int end, double *record) {
+    const toile_triangles *t = &m->triangles;
+    v8 h = v8_set(step);
+    for (int e = begin; e < end; e += 8) {
+        const int *i0 = t->vertex[0] + e, *i1 = t->vertex[1] + e, *i2 = t->vertex[2] + e;
+        v8 a1 = v8_load(t->a1 + e), a2 = v8_load(t->a2 + e), b1 = v8_load(t->b1 + e), b2 = v8_load(t->b2 + e);
+        v8 damping = v8_load(t->damping + e), ks = v8_load(t->stiff_s + e);
+
+        v8x3 x0 = v8_gather(x, i0), x1 = v8_sub(v8_gather(x, i1), x0), x2 = v8_sub(v8_gather(x, i2), x0);
+        v8x3 v0 = v8_gather(v, i0), v1 = v8_sub(v8_gather(v, i1), v0), v2 = v8_sub(v8_gather(v, i2), v0);
+        v8x3 d0 = v8_gather(d, i0), d1 = v8_sub(v8_gather(d, i1), d0), d2 = v8_sub(v8_gather(d, i2), d0);
+        v8x3 wu = derivative(a1, a2, x1, x2), wv = derivative(b1, b2, x1, x2);
+        v8x3 ru = derivative(a1, a2, v1, v2), rv = derivative(b1, b2, v1, v2);
+        v8x3 du = derivative(a1, a2, d1, d2), dv = derivative(b1, b2, d1, d2);
+
+        v8 out[27], *uu = out + 6, *vv = out + 12, *uv = out + 18;
+        v8x3 gu = stretch(wu, ru, du, v8_load(t->stiff_u + e), v8_load(t->scale_u + e), damping, h, uu);
+        v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), damping, h, vv);
+
+        v8 shear = ks * (v8_dot(wu, wv) + damping * (v8_dot(ru, wv) + v8_dot(wu, rv)) + v8_dot(du, wv) + v8_dot(wu, dv));
+        gu = v8_sub(gu, v8_scale(shear, wv));
+        gv = v8_sub(gv, v8_scale(shear, wu));
+        v8 factor = h * ks * (h + damping);
+        v8x3 fu = v8_scale(factor, wu), fv = v8_scale(factor, wv);
+        uu[0] += fv.x * wv.x, uu[1] += fv.x * wv.y, uu[2] += fv.x * wv.z;
+        uu[3] += fv.y * wv.y, uu[4] += fv.y * wv.z, uu[5] += fv.z * wv.z;
+        vv[0] += fu.x * wu.x, vv[1] += fu.x * wu.y, vv[2] += fu.x * wu.z;
+        vv[3] += fu.y * wu.y, vv[4] += fu.y * wu.z, vv[5] += fu.z * wu.z;
+        uv[0] = fv.x * wu.x, uv[1] = fv.x * wu.y, uv[2] = fv.x * wu.z;
+        uv[3] = fv.y * wu.x, uv[4] = fv.y * wu.y, uv[5] = fv.y * wu.z;
+        uv[6] = fv.z * wu.x, uv[7] = fv.z * wu.y, uv[8] = fv.z * wu.z;
+        out[0] = gu.x, out[1] = gu.y, out[2] = gu.z;
+        out[3] = gv.x, out[4] = gv.y, out[5] = gv.z;
+
+        double *to = record + (size_t)e * TOILE_TRIANGLE_RECORD;
+        for (int k = 0; k < 27; k++)
+            for (int l = 0; l < 8; l++)
+                to[l * TOILE_TRIANGLE_RECORD + k] = out[k][l];
+    }
+}
+
+/* |w_u| / b_u and |w_v| / b_v of triangles, or length / rest of stretch springs: what Baraff-Witkin section 7 watches. */
+void TOILE_KERNEL(toile_stretch)(const toile_model *m, const double *x, int begin, int end, const double *before,
+                                 double *now, double *largest_change, double *largest) {
+    const toile_triangles *t = &m->triangles;
+    const toile_springs *s = &m->springs;
+    v8 change = v8_set(0), most = v8_set(0);
+    for (int e = begin; e < end; e += 8) {
+        v8 value[2];
+        int values = 0;
+        if (m->springs_used) {
+            v8x3 d = v8_sub(v8_gather(x, s->vertex[1] + e), v8_gather(x, s->vertex[0] + e));
+            /* a connection shorter than at rest has no force: how short is of no interest */
+            value[values] = v8_max(v8_sqrt(v8_dot(d, d)) / v8_load(s->length + e), v8_set(1));
+            for (int l = 0; l < 8; l++) /* the last eight may reach into the shear springs */
+                value[values][l] = e + l < s->stretch_count ? value[values][l] : 0;
+            values++;
+        } else {
+            v8x3 x0 = v8_gather(x, t->vertex[0] + e);
+            v8x3 x1 = v8_sub(v8_gather(x, t->vertex[1] + e), x0), x2 = v8_sub(v8_gather(x, t->vertex[2] + e), x0);
+            v8x3 wu = derivative(v8_load(t->a1 + e), v8_load(t->a2 + e), x1, x2);
+            v8x3 wv = derivative(v8_load(t->b1 + e), v8_load(t->b2 + e), x1, x2);
+            /* padding has scale 0 and no extent: 0 / tiny = 0 */
+            value[values++] = v8_sqrt(v8_dot(wu, wu)) / v8_max(v8_load(t->scale_u + e), v8_set(1e-12));
+            value[values++] = v8_sqrt(v8_dot(wv, wv)) / v8_max(v8_load(t->scale_v + e), v8_set(1e-12));
+        }
+        for (int k = 0; k < values; k++) {
+            size_t at = (size_t)e * (size_t)values + 8 * (size_t)k;
+            if (before)
+                change = v8_max(v8_abs(value[k] - v8_load(before + at)), change);
+            most = v8_max(value[k], most);
+            memcpy(now + at, &value[k], sizeof value[k]);
+        }
+    }
+    for (int l = 0; l < 8; l++) {
+        *largest_change = change[l] > *largest_change ? change[l] : *largest_change;
+        *largest = most[l] > *largest ? most[l] : *largest;
+    }
+}

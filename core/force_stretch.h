@@ -1,0 +1,21 @@
+/* Stretch and shear of one triangle, Baraff-Witkin 1998 sections 4.2, 4.3, 4.5, in plain form: energy, force and exact
+ * Jacobians. The kernels in force_stretch.c compute the same for eight triangles at a time with the Jacobian made
+ * positive semi-definite; tests compare the two, and this one with finite differences. */
+#ifndef TOILE_FORCE_STRETCH_H
+#define TOILE_FORCE_STRETCH_H
+
+typedef struct toile_triangle_element {
+    double a1, a2, b1, b2;            /* 1/m, see model.h */
+    double scale_u, scale_v;
+    double stiff_u, stiff_v, stiff_s; /* N m */
+    double damping;                   /* s */
+} toile_triangle_element;
+
+double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]);
+/* Elastic and damping force, N. */
+void toile_triangle_force(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double f[3][3]);
+/* d force / d x and d force / d v, all terms (eq. 8 and 12: not symmetric when damped), (9 x 9) row by row. */
+void toile_triangle_jacobian(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double dx[81],
+                             double dv[81]);
+
+#endif

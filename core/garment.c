@@ -1,0 +1,260 @@
+#include "garment.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Smallest area of a triangle relative to its longest edge squared: below this its shape cannot be told from a line
+ * in double precision once positions are differences of metres. */
+#define AREA_MIN 1e-7
+
+typedef struct half_edge {
+    int a, b; /* a < b */
+    int face, forward;
+} half_edge;
+
+static int compare_half_edges(const void *p, const void *q) {
+    const half_edge *x = p, *y = q;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    return x->face < y->face ? -1 : x->face > y->face;
+}
+
+static double distance2(const double *p, const double *q, int n) {
+    double d = 0;
+    for (int k = 0; k < n; k++)
+        d += (p[k] - q[k]) * (p[k] - q[k]);
+    return d;
+}
+
+static double area_world(const double *p, const double *q, const double *r) {
+    double a[3], b[3];
+    for (int k = 0; k < 3; k++) {
+        a[k] = q[k] - p[k];
+        b[k] = r[k] - p[k];
+    }
+    double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
+    return 0.5 * sqrt(x * x + y * y + z * z);
+}
+
+static double area_material(const double *p, const double *q, const double *r) {
+    return 0.5 * ((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]));
+}
+
+static double longest2(const double *p, const double *q, const double *r, int n) {
+    double a = distance2(p, q, n), b = distance2(q, r, n), c = distance2(r, p, n);
+    return fmax(a, fmax(b, c));
+}
+
+static toile_status check_faces(const toile_garment_input *in, int fabric_count, toile_error *error) {
+    const char *name = in->name;
+    for (int p = 0; p < in->panel_count; p++) {
+        if (in->panel_fabrics[p] < 0 || in->panel_fabrics[p] >= fabric_count)
+            return toile_fail(error, TOILE_INVALID, "garment \"%s\": panel %d has fabric %d; there are %d fabrics", name,
+                              p, in->panel_fabrics[p], fabric_count);
+        for (int k = 0; in->panel_scales && k < 2; k++) {
+            double b = in->panel_scales[2 * p + k];
+            if (!(b >= 0.01 && b <= 100))
+                return toile_fail(error, TOILE_INVALID,
+                                  "garment \"%s\": panel %d has rest scale %g; use 0.01 to 100 (1 is as cut)", name, p, b);
+        }
+    }
+    for (int i = 0; i < 3 * in->vertex_count; i++)
+        if (!isfinite(in->positions[i]) || fabs(in->positions[i]) > 1e6)
+            return toile_fail(error, TOILE_INVALID,
+                              "garment \"%s\": vertex %d has coordinate %g; use finite numbers below 1000 km", name, i / 3,
+                              in->positions[i]);
+    for (int f = 0, at = 0; f < in->face_count; at += in->face_sizes[f], f++) {
+        int size = in->face_sizes[f];
+        if (size != 3 && size != 4)
+            return toile_fail(error, TOILE_INVALID,
+                              "garment \"%s\": face %d has %d corners; use triangles and quads (triangulate it first)",
+                              name, f, size);
+        if (in->face_panels && (in->face_panels[f] < 0 || in->face_panels[f] >= in->panel_count))
+            return toile_fail(error, TOILE_INVALID, "garment \"%s\": face %d is in panel %d; there are %d panels", name, f,
+                              in->face_panels[f], in->panel_count);
+        for (int c = 0; c < size; c++) {
+            int v = in->face_vertices[at + c];
+            if (v < 0 || v >= in->vertex_count)
+                return toile_fail(error, TOILE_INVALID, "garment \"%s\": face %d uses vertex %d; there are %d vertices",
+                                  name, f, v, in->vertex_count);
+            for (int d = 0; d < c; d++)
+                if (in->face_vertices[at + d] == v)
+                    return toile_fail(error, TOILE_INVALID, "garment \"%s\": face %d uses vertex %d twice", name, f, v);
+            for (int k = 0; k < 2; k++)
+                if (!isfinite(in->corner_uv[2 * (at + c) + k]))
+                    return toile_fail(error, TOILE_INVALID,
+                                      "garment \"%s\": face %d, vertex %d has a material coordinate that is not finite",
+                                      name, f, v);
+        }
+    }
+    return TOILE_OK;
+}
+
+/* Cuts quads and fills the triangle arrays. A quad is cut along its shorter diagonal in the material unless told. */
+static toile_status cut_triangles(const toile_garment_input *in, toile_garment *g, toile_error *error) {
+    int t = 0, q = 0;
+    /* quads first, so that triangles 2q and 2q + 1 belong to quad q */
+    for (int pass = 4; pass >= 3; pass--) {
+        for (int f = 0, at = 0; f < in->face_count; at += in->face_sizes[f], f++) {
+            if (in->face_sizes[f] != pass)
+                continue;
+            const int *v = in->face_vertices + at;
+            const double *uv = in->corner_uv + 2 * at;
+            static const int CUT[2][6] = {{0, 1, 2, 0, 2, 3}, {0, 1, 3, 1, 2, 3}};
+            int cut = 0;
+            if (pass == 4) {
+                cut = in->diagonals ? in->diagonals[f] : distance2(uv + 2, uv + 6, 2) < distance2(uv, uv + 4, 2);
+                memcpy(g->quads + 4 * q++, v, 4 * sizeof(int));
+            }
+            for (int k = 0; k < 3 * (pass - 2); k++) {
+                int c = CUT[cut][k];
+                g->triangles[3 * t + k] = v[c];
+                g->corner_uv[2 * (3 * t + k)] = uv[2 * c];
+                g->corner_uv[2 * (3 * t + k) + 1] = uv[2 * c + 1];
+            }
+            for (int k = 0; k < pass - 2; k++, t++) {
+                g->triangle_panels[t] = in->face_panels ? in->face_panels[f] : 0;
+                const int *tv = g->triangles + 3 * t;
+                const double *a = g->positions + 3 * tv[0], *b = g->positions + 3 * tv[1], *c = g->positions + 3 * tv[2];
+                const double *tuv = g->corner_uv + 6 * t;
+                double area = area_material(tuv, tuv + 2, tuv + 4), size = longest2(tuv, tuv + 2, tuv + 4, 2);
+                if (!(fabs(area) > AREA_MIN * size))
+                    return toile_fail(error, TOILE_INVALID,
+                                      "garment \"%s\": face %d (vertices %d, %d, %d) has no area in the material; check its "
+                                      "(u, v) coordinates",
+                                      g->name, f, tv[0], tv[1], tv[2]);
+                if (!(area_world(a, b, c) > AREA_MIN * longest2(a, b, c, 3)))
+                    return toile_fail(error, TOILE_INVALID,
+                                      "garment \"%s\": face %d (vertices %d, %d, %d) has no area; remove it or merge its "
+                                      "vertices",
+                                      g->name, f, tv[0], tv[1], tv[2]);
+            }
+        }
+    }
+    return TOILE_OK;
+}
+
+static toile_status check_edges(toile_memory *memory, const toile_garment *g, toile_error *error) {
+    toile_status status = TOILE_OK;
+    int n = 3 * g->triangle_count;
+    half_edge *edges = toile_alloc(memory, (size_t)n, sizeof *edges);
+    unsigned char *used = toile_alloc(memory, (size_t)g->vertex_count, 1);
+    if (!edges || !used) {
+        status = toile_fail_memory(error, "a garment's edges");
+        goto out;
+    }
+    for (int i = 0; i < n; i++) {
+        int a = g->triangles[i], b = g->triangles[i % 3 == 2 ? i - 2 : i + 1];
+        edges[i] = (half_edge){a < b ? a : b, a < b ? b : a, i / 3, a < b};
+        used[a] = 1;
+    }
+    qsort(edges, (size_t)n, sizeof *edges, compare_half_edges);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && edges[j].a == edges[i].a && edges[j].b == edges[i].b;)
+            j++;
+        if (j - i > 2) {
+            status = toile_fail(error, TOILE_INVALID,
+                                "garment \"%s\": the edge between vertices %d and %d has %d faces; cloth has at most two "
+                                "(split the mesh there)",
+                                g->name, edges[i].a, edges[i].b, j - i);
+            goto out;
+        }
+        if (j - i == 2 && edges[i].forward == edges[i + 1].forward) {
+            status = toile_fail(error, TOILE_INVALID,
+                                "garment \"%s\": the two faces at the edge between vertices %d and %d face opposite ways; "
+                                "make the normals consistent",
+                                g->name, edges[i].a, edges[i].b);
+            goto out;
+        }
+    }
+    int unused = 0, first = -1;
+    for (int v = g->vertex_count - 1; v >= 0; v--)
+        if (!used[v]) {
+            unused++;
+            first = v;
+        }
+    if (unused)
+        status = toile_fail(error, TOILE_INVALID,
+                            "garment \"%s\": %d vert%s no face, first vertex %d; a particle without cloth has no mass, "
+                            "remove %s",
+                            g->name, unused, unused == 1 ? "ex has" : "ices have", first, unused == 1 ? "it" : "them");
+out:
+    toile_free(memory, edges);
+    toile_free(memory, used);
+    return status;
+}
+
+toile_status toile_garment_make(toile_memory *memory, const toile_garment_input *in, int fabric_count,
+                                toile_garment *g, toile_error *error) {
+    toile_status status;
+    memset(g, 0, sizeof *g);
+    if (!in->name || !*in->name)
+        return toile_fail(error, TOILE_INVALID, "a garment has no name; give it one");
+    if (in->vertex_count < 3 || in->face_count < 1 || !in->positions || !in->face_sizes || !in->face_vertices ||
+        !in->corner_uv || in->panel_count < 1 || !in->panel_fabrics)
+        return toile_fail(error, TOILE_INVALID, "garment \"%s\": the mesh is empty (%d vertices, %d faces)", in->name,
+                          in->vertex_count, in->face_count);
+    if (in->vertex_count > INT_MAX / 64 || in->face_count > INT_MAX / 64)
+        return toile_fail(error, TOILE_INVALID, "garment \"%s\": %d vertices and %d faces are too many; at most %d",
+                          in->name, in->vertex_count, in->face_count, INT_MAX / 64);
+    if ((status = check_faces(in, fabric_count, error)) != TOILE_OK)
+        return status;
+
+    for (int f = 0; f < in->face_count; f++) {
+        g->triangle_count += in->face_sizes[f] - 2;
+        g->quad_count += in->face_sizes[f] == 4;
+    }
+    size_t nv = (size_t)in->vertex_count, nt = (size_t)g->triangle_count;
+    g->vertex_count = in->vertex_count;
+    g->panel_count = in->panel_count;
+    g->nu = in->nu;
+    g->nv = in->nv;
+    g->keep_start_angles = in->keep_start_angles;
+    g->name = toile_copy_text(memory, in->name);
+    g->positions = toile_alloc(memory, 3 * nv, sizeof(double));
+    g->triangles = toile_alloc(memory, 3 * nt, sizeof(int));
+    g->triangle_panels = toile_alloc(memory, nt, sizeof(int));
+    g->corner_uv = toile_alloc(memory, 6 * nt, sizeof(double));
+    g->quads = toile_alloc(memory, 4 * (size_t)g->quad_count, sizeof(int));
+    g->panels = toile_alloc(memory, (size_t)g->panel_count, sizeof *g->panels);
+    if (!g->name || !g->positions || !g->triangles || !g->triangle_panels || !g->corner_uv || !g->quads || !g->panels) {
+        status = toile_fail_memory(error, "a garment");
+        goto fail;
+    }
+    memcpy(g->positions, in->positions, 3 * nv * sizeof(double));
+    for (int p = 0; p < g->panel_count; p++) {
+        toile_panel *panel = &g->panels[p];
+        panel->fabric = in->panel_fabrics[p];
+        panel->scale_u = in->panel_scales ? in->panel_scales[2 * p] : 1;
+        panel->scale_v = in->panel_scales ? in->panel_scales[2 * p + 1] : 1;
+        panel->name = toile_copy_text(memory, in->panel_names && in->panel_names[p] ? in->panel_names[p] : in->name);
+        if (!panel->name) {
+            status = toile_fail_memory(error, "a panel's name");
+            goto fail;
+        }
+    }
+    if ((status = cut_triangles(in, g, error)) != TOILE_OK || (status = check_edges(memory, g, error)) != TOILE_OK)
+        goto fail;
+    return TOILE_OK;
+
+fail:
+    toile_garment_free(memory, g);
+    return status;
+}
+
+void toile_garment_free(toile_memory *memory, toile_garment *g) {
+    for (int p = 0; g->panels && p < g->panel_count; p++)
+        toile_free(memory, g->panels[p].name);
+    toile_free(memory, g->name);
+    toile_free(memory, g->positions);
+    toile_free(memory, g->triangles);
+    toile_free(memory, g->triangle_panels);
+    toile_free(memory, g->corner_uv);
+    toile_free(memory, g->quads);
+    toile_free(memory, g->panels);
+    memset(g, 0, sizeof *g);
+}

@@ -1,0 +1,85 @@
+/* The hot loops, each compiled for several instruction sets and chosen once at run time. All variants give the same
+ * bits (lanes.h); a test holds them to it.
+ *
+ * Element outputs, one record per element:
+ *   triangle  G_u(3) G_v(3)  H_uu(6) H_vv(6) H_uv(9), padded to 28
+ *   hinge     gradient(12)  moment  factor, padded to 16
+ *   spring    direction(3)  along  across  G(3)
+ * where G is force + (d force / d x) d with d = h v + y, the bracket of Baraff-Witkin eq. 18, and H what the element
+ * adds to A = M - h df/dv - h^2 df/dx, positive semi-definite by construction. */
+#ifndef TOILE_KERNELS_H
+#define TOILE_KERNELS_H
+
+#include "model.h"
+
+#include <stdbool.h>
+
+enum { TOILE_TRIANGLE_RECORD = 28, TOILE_HINGE_RECORD = 16, TOILE_SPRING_RECORD = 8 };
+
+/* The matrix A: diagonal blocks as three rows of four (last 0), off-diagonal blocks as nine numbers row by row. */
+typedef struct toile_matrix {
+    const toile_pattern *pattern;
+    double *diagonal; /* (n x 12) */
+    double *off;      /* (off_count x 9, and 3 more so that a row can be read as four) */
+    double *spill;    /* what transposed blocks of a chunk add to rows after it, (spill total x 4) */
+} toile_matrix;
+
+/* What an assembly reads. */
+typedef struct toile_assembly {
+    const toile_model *model;
+    double h;
+    const double *triangle, *hinge, *spring; /* element records */
+    const double *force;                     /* external, N, (n x 4) */
+    const double *drag;                      /* external -h df/dv blocks: xx xy xz yy yz zz 0 0, (n x 8) */
+} toile_assembly;
+
+/* Constraints of the particles that have any; S and z of thesis eq. 5.2. */
+typedef struct toile_constraints {
+    int count;
+    int *particle;    /* ascending */
+    int *chunk_begin; /* first of each chunk of rows, (chunks + 1) */
+    double *filter;   /* S, three rows of four, (count x 12) */
+    double *z;        /* (I - S) z: velocity changes in the constrained directions, m/s, (n x 4), 0 elsewhere */
+} toile_constraints;
+
+typedef struct toile_solve {
+    toile_matrix *matrix;
+    const toile_constraints *constraints;
+    const double *b;        /* (n x 4) */
+    double *x;              /* in: guess; out: answer, (n x 4) */
+    double *r, *p, *s, *q;  /* scratch, (n x 4) each */
+    double *inverse;        /* S P^-1 S blocks, three rows of four, (n x 12) */
+    double *partial;        /* (4 x chunks) */
+    double tolerance2;      /* tol^2 */
+    int iterations_max, threads;
+    int iterations;         /* out */
+    int products;           /* out: matrix products done */
+    bool converged;         /* out */
+} toile_solve;
+
+typedef struct toile_kernels {
+    const char *name;
+    /* elements [begin, end), multiples of 8 */
+    void (*triangles)(const toile_model *m, const double *x, const double *v, const double *d, double h, int begin,
+                      int end, double *record);
+    void (*hinges)(const toile_model *m, const double *x, const double *v, const double *d, double h, int begin, int end,
+                   double *record);
+    void (*springs)(const toile_model *m, const double *x, const double *v, const double *d, double h, int begin, int end,
+                    double *record);
+    /* stretch of each triangle in u and v, or of each stretch spring: largest change against `before` and largest
+     * value; `now` receives the values. Elements [begin, end). */
+    void (*stretch)(const toile_model *m, const double *x, int begin, int end, const double *before, double *now,
+                    double *largest_change, double *largest);
+    /* rows of one chunk: A and b */
+    void (*assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b);
+    /* y = A x, in two parts with a barrier between: all chunks of the first, then all of the second */
+    void (*multiply)(const toile_matrix *a, int chunk, const double *x, double *y);
+    void (*multiply_spill)(const toile_matrix *a, int chunk, double *y);
+    /* corrected modified PCG, thesis Fig. 5.2; `inverse` is filled in by the caller */
+    void (*mpcg)(toile_solve *solve);
+} toile_kernels;
+
+/* The best this machine runs, or the named one ("sse2", "avx2", "avx512"); null if it cannot run it. */
+const toile_kernels *toile_kernels_find(const char *name);
+
+#endif

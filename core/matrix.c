@@ -1,0 +1,151 @@
+/* The block matrix: assembled row by row from element records, multiplied from its upper half.
+ *
+ * Rows are cut into chunks that never depend on the number of threads. A chunk gathers its own rows, so every sum has
+ * one order and assembly needs no locks and no colouring. In a product each stored block acts twice: on its row, and
+ * transposed on its column's row. Columns beyond the chunk's end go to the chunk's spill, which is added after a
+ * barrier, chunk by chunk in order. */
+#include "kernels_table.h"
+
+/* Adds what triangle `code` gives to a block: a a' H_uu + b b' H_vv + a b' H_uv + b a' H_uv', see model.h. */
+TOILE_INLINE void add_triangle(const toile_assembly *a, int code, double B[9]) {
+    int t = code >> 4, p = (code >> 2) & 3, q = code & 3;
+    const double *c = a->model->triangles.corner + 6 * (size_t)t;
+    const double *r = a->triangle + (size_t)t * TOILE_TRIANGLE_RECORD, *uu = r + 6, *vv = r + 12, *uv = r + 18;
+    double aa = c[p] * c[q], bb = c[p + 3] * c[q + 3], ab = c[p] * c[q + 3], ba = c[p + 3] * c[q];
+    double xy = aa * uu[1] + bb * vv[1], xz = aa * uu[2] + bb * vv[2], yz = aa * uu[4] + bb * vv[4];
+    B[0] += aa * uu[0] + bb * vv[0] + (ab + ba) * uv[0];
+    B[1] += xy + ab * uv[1] + ba * uv[3];
+    B[2] += xz + ab * uv[2] + ba * uv[6];
+    B[3] += xy + ab * uv[3] + ba * uv[1];
+    B[4] += aa * uu[3] + bb * vv[3] + (ab + ba) * uv[4];
+    B[5] += yz + ab * uv[5] + ba * uv[7];
+    B[6] += xz + ab * uv[6] + ba * uv[2];
+    B[7] += yz + ab * uv[7] + ba * uv[5];
+    B[8] += aa * uu[5] + bb * vv[5] + (ab + ba) * uv[8];
+}
+
+TOILE_INLINE void add_hinge(const toile_assembly *a, int code, double B[9]) {
+    const double *r = a->hinge + (size_t)(code >> 4) * TOILE_HINGE_RECORD;
+    const double *p = r + 3 * ((code >> 2) & 3), *q = r + 3 * (code & 3);
+    for (int i = 0; i < 3; i++) {
+        double f = r[13] * p[i];
+        for (int j = 0; j < 3; j++)
+            B[3 * i + j] += f * q[j];
+    }
+}
+
+TOILE_INLINE void add_spring(const toile_assembly *a, int code, double sign, double B[9]) {
+    const double *r = a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD;
+    double along = sign * r[3], across = sign * r[4];
+    for (int i = 0; i < 3; i++) {
+        double f = along * r[i];
+        for (int j = 0; j < 3; j++)
+            B[3 * i + j] += f * r[j];
+        B[4 * i] += across;
+    }
+}
+
+TOILE_INLINE void add_elements(const toile_assembly *a, int block, double spring_sign, double B[9]) {
+    const toile_pattern *p = &a->model->pattern;
+    if (a->model->springs_used) {
+        for (int k = p->spring_begin[block]; k < p->spring_begin[block + 1]; k++)
+            add_spring(a, p->spring_code[k], spring_sign, B);
+    } else {
+        for (int k = p->triangle_begin[block]; k < p->triangle_begin[block + 1]; k++)
+            add_triangle(a, p->triangle_code[k], B);
+        for (int k = p->hinge_begin[block]; k < p->hinge_begin[block + 1]; k++)
+            add_hinge(a, p->hinge_code[k], B);
+    }
+}
+
+/* Right side of eq. 18 for one particle: h (f + (df/dx)(h v + y)). */
+TOILE_INLINE v4 gather_rhs(const toile_assembly *a, int i) {
+    const toile_pattern *p = &a->model->pattern;
+    v4 sum = v4_load(a->force + 4 * (size_t)i);
+    if (a->model->springs_used) {
+        for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
+            int code = p->spring_code[k];
+            v4 g = v4_row(a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD + 5);
+            sum = code & 1 ? sum - g : sum + g;
+        }
+    } else {
+        for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++) {
+            int t = p->triangle_code[k] >> 4, c = p->triangle_code[k] & 3;
+            const double *r = a->triangle + (size_t)t * TOILE_TRIANGLE_RECORD;
+            const double *corner = a->model->triangles.corner + 6 * (size_t)t;
+            sum += v4_set(corner[c]) * v4_row(r) + v4_set(corner[c + 3]) * v4_row(r + 3);
+        }
+        for (int k = p->hinge_begin[i]; k < p->hinge_begin[i + 1]; k++) {
+            const double *r = a->hinge + (size_t)(p->hinge_code[k] >> 4) * TOILE_HINGE_RECORD;
+            sum += v4_set(r[12]) * v4_row(r + 3 * (p->hinge_code[k] & 3));
+        }
+    }
+    return v4_set(a->h) * sum;
+}
+
+void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b) {
+    const toile_pattern *p = &a->model->pattern;
+    for (int i = p->chunk_begin[chunk]; i < p->chunk_begin[chunk + 1]; i++) {
+        double mass = a->model->mass[i];
+        const double *g = a->drag + 8 * (size_t)i;
+        double B[9] = {mass + g[0], g[1], g[2], g[1], mass + g[3], g[4], g[2], g[4], mass + g[5]};
+        add_elements(a, i, 1, B);
+        double *D = matrix->diagonal + 12 * (size_t)i;
+        for (int k = 0; k < 3; k++) {
+            D[4 * k] = B[3 * k];
+            D[4 * k + 1] = B[3 * k + 1];
+            D[4 * k + 2] = B[3 * k + 2];
+        }
+        v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
+        for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++) {
+            double O[9] = {0};
+            add_elements(a, p->n + k, -1, O);
+            memcpy(matrix->off + 9 * (size_t)k, O, sizeof O);
+        }
+    }
+}
+
+void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double *x, double *y) {
+    const toile_pattern *p = a->pattern;
+    int begin = p->chunk_begin[chunk], end = p->chunk_begin[chunk + 1];
+    double *spill = a->spill + 4 * (size_t)p->spill_begin[chunk];
+    memset(y + 4 * (size_t)begin, 0, 4 * (size_t)(end - begin) * sizeof(double));
+    memset(spill, 0, 4 * (size_t)p->spill_count[chunk] * sizeof(double));
+    for (int i = begin; i < end; i++) {
+        const double *D = a->diagonal + 12 * (size_t)i;
+        v4 xi = v4_load(x + 4 * (size_t)i);
+        v4 x0 = v4_set(xi[0]), x1 = v4_set(xi[1]), x2 = v4_set(xi[2]);
+        /* row sums stay in lanes until the row is done; a symmetric diagonal block can be taken by columns */
+        v4 r0 = v4_set(0), r1 = v4_set(0), r2 = v4_set(0);
+        v4 own = v4_load(D) * x0 + v4_load(D + 4) * x1 + v4_load(D + 8) * x2;
+        for (int half = 0; half < 2; half++) {
+            int from = half ? p->row_split[i] : p->row_begin[i], to = half ? p->row_begin[i + 1] : p->row_split[i];
+            double *target = half ? spill : y;
+            size_t shift = half ? 4 * (size_t)end : 0;
+            for (int k = from; k < to; k++) {
+                size_t j = 4 * (size_t)p->column[k];
+                const double *O = a->off + 9 * (size_t)k;
+                v4 o0 = v4_row(O), o1 = v4_row(O + 3), o2 = v4_row(O + 6), xj = v4_load(x + j);
+                r0 += o0 * xj;
+                r1 += o1 * xj;
+                r2 += o2 * xj;
+                double *yj = target + (j - shift);
+                v4_store(yj, v4_load(yj) + (o0 * x0 + o1 * x1 + o2 * x2));
+            }
+        }
+        own += (v4){v4_sum(r0), v4_sum(r1), v4_sum(r2), 0};
+        v4_store(y + 4 * (size_t)i, v4_load(y + 4 * (size_t)i) + own);
+    }
+}
+
+void TOILE_KERNEL(toile_multiply_spill)(const toile_matrix *a, int chunk, double *y) {
+    const toile_pattern *p = a->pattern;
+    int begin = p->chunk_begin[chunk], end = p->chunk_begin[chunk + 1];
+    for (int c = 0; c < chunk; c++) {
+        int first = p->chunk_begin[c + 1], last = first + p->spill_count[c];
+        for (int i = first > begin ? first : begin; i < (last < end ? last : end); i++) {
+            double *yi = y + 4 * (size_t)i;
+            v4_store(yi, v4_load(yi) + v4_load(a->spill + 4 * (size_t)(p->spill_begin[c] + i - first)));
+        }
+    }
+}

@@ -1,0 +1,768 @@
+/* Builds the model: renumbers particles, turns fabrics into element stiffnesses that do not depend on the mesh, and
+ * finds the pattern of the matrix with the elements that make up each block.
+ *
+ * Stiffness per element
+ *   triangle  stiffness x material area: energy k/2 area (|w_u| - b_u)^2, so tension is k (|w_u| - b_u) per width on
+ *             any mesh. (Baraff-Witkin's C = a(...) as printed gives a modulus proportional to the area.)
+ *   hinge     B l^2 / (A1 + A2): a sheet rolled about a direction of mesh edges has exactly the energy
+ *             B area / (2 R^2) at any resolution. (An unweighted hinge weakens under refinement.)
+ *   spring    see add_springs.
+ */
+#include "model.h"
+
+#include "force_bend.h"
+#include "order.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES 8
+
+/* Chunks of rows for threads: long against the bandwidth so that little spills from one into the next, and a number
+ * that two and four threads divide well. */
+#define CHUNKS_MAX 16
+#define CHUNK_BANDS 4
+
+typedef struct edge {
+    int a, b;          /* particles, in the given order, a < b */
+    int triangle[2];   /* second is -1 on the border; indices over all garments */
+    int opposite[2];   /* the third particle of each */
+} edge;
+
+/* Work data of a build; freed at the end. */
+typedef struct builder {
+    toile_memory *memory;
+    const toile_fabric *fabrics;
+    const toile_garment *garments;
+    int garment_count, particle_count, triangle_count, quad_count;
+    int *triangle;        /* particles in the given order, (triangle_count x 3) */
+    double *uv;           /* (triangle_count x 6) */
+    const toile_panel **panel; /* (triangle_count) */
+    int *quad_of;         /* quad of a triangle over all garments, or -1 */
+    int *quad;            /* (quad_count x 4) */
+    edge *edges;
+    int edge_count;
+    int *spring_pair;     /* given order, (spring_count x 2) */
+    double *spring_value; /* length, stiffness, damping */
+    int spring_count, spring_capacity, stretch_count, axial_count;
+} builder;
+
+static double material_area(const double *uv) {
+    return 0.5 * fabs((uv[2] - uv[0]) * (uv[5] - uv[1]) - (uv[3] - uv[1]) * (uv[4] - uv[0]));
+}
+
+static int round_up(int count) {
+    return (count + LANES - 1) / LANES * LANES;
+}
+
+/* ---- edges ---- */
+
+static int compare_edges(const void *p, const void *q) {
+    const edge *x = p, *y = q;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    return x->triangle[0] < y->triangle[0] ? -1 : x->triangle[0] > y->triangle[0];
+}
+
+static toile_status gather_faces(builder *b, toile_error *error) {
+    size_t nt = (size_t)b->triangle_count;
+    b->triangle = toile_alloc(b->memory, 3 * nt, sizeof(int));
+    b->uv = toile_alloc(b->memory, 6 * nt, sizeof(double));
+    b->panel = toile_alloc(b->memory, nt, sizeof *b->panel);
+    b->quad_of = toile_alloc(b->memory, nt, sizeof(int));
+    b->quad = toile_alloc(b->memory, 4 * (size_t)b->quad_count, sizeof(int));
+    b->edges = toile_alloc(b->memory, 3 * nt, sizeof *b->edges);
+    if (!b->triangle || !b->uv || !b->panel || !b->quad_of || !b->quad || !b->edges)
+        return toile_fail_memory(error, "the model's faces");
+
+    int t = 0, q = 0, base = 0;
+    for (int g = 0; g < b->garment_count; g++) {
+        const toile_garment *garment = &b->garments[g];
+        for (int i = 0; i < garment->triangle_count; i++, t++) {
+            for (int c = 0; c < 3; c++)
+                b->triangle[3 * t + c] = base + garment->triangles[3 * i + c];
+            memcpy(b->uv + 6 * t, garment->corner_uv + 6 * i, 6 * sizeof(double));
+            b->panel[t] = &garment->panels[garment->triangle_panels[i]];
+            b->quad_of[t] = i / 2 < garment->quad_count ? q + i / 2 : -1;
+        }
+        for (int i = 0; i < 4 * garment->quad_count; i++)
+            b->quad[4 * q + i] = base + garment->quads[i];
+        q += garment->quad_count;
+        base += garment->vertex_count;
+    }
+
+    for (int i = 0; i < 3 * b->triangle_count; i++) {
+        int p = b->triangle[i], r = b->triangle[i % 3 == 2 ? i - 2 : i + 1], o = b->triangle[i % 3 == 0 ? i + 2 : i - 1];
+        b->edges[i] = (edge){p < r ? p : r, p < r ? r : p, {i / 3, -1}, {o, -1}};
+    }
+    qsort(b->edges, 3 * nt, sizeof *b->edges, compare_edges);
+    for (int i = 0; i < 3 * b->triangle_count; i++) { /* the garment's check left at most two of each */
+        edge *last = b->edge_count ? &b->edges[b->edge_count - 1] : NULL;
+        if (last && last->a == b->edges[i].a && last->b == b->edges[i].b) {
+            last->triangle[1] = b->edges[i].triangle[0];
+            last->opposite[1] = b->edges[i].opposite[0];
+        } else {
+            b->edges[b->edge_count++] = b->edges[i];
+        }
+    }
+    return TOILE_OK;
+}
+
+static const double *corner_uv(const builder *b, int triangle, int particle) {
+    for (int c = 0; c < 2; c++)
+        if (b->triangle[3 * triangle + c] == particle)
+            return b->uv + 6 * triangle + 2 * c;
+    return b->uv + 6 * triangle + 4;
+}
+
+/* ---- springs ---- */
+
+/* Tensile modulus in direction (c, s) of an orthotropic sheet without transverse contraction, N/m. */
+static double direction_modulus(const toile_fabric *f, double c, double s) {
+    double tiny = 1e-9, ku = fmax(f->stretch_warp, tiny), kv = fmax(f->stretch_weft, tiny), ks = fmax(f->shear, tiny);
+    return 1 / (c * c * c * c / ku + s * s * s * s / kv + c * c * s * s / ks);
+}
+
+static toile_status add_spring(builder *b, int i, int j, double length, double stiffness, double damping,
+                               toile_error *error) {
+    if (b->spring_count == b->spring_capacity) {
+        int capacity = b->spring_capacity ? 2 * b->spring_capacity : 4096;
+        int *pair = toile_grow(b->memory, b->spring_pair, 2 * (size_t)b->spring_count, 2 * (size_t)capacity, sizeof(int));
+        if (pair)
+            b->spring_pair = pair;
+        double *value =
+            toile_grow(b->memory, b->spring_value, 3 * (size_t)b->spring_count, 3 * (size_t)capacity, sizeof(double));
+        if (value)
+            b->spring_value = value;
+        if (!pair || !value)
+            return toile_fail_memory(error, "the model's springs");
+        b->spring_capacity = capacity;
+    }
+    int s = b->spring_count++;
+    b->spring_pair[2 * s] = i;
+    b->spring_pair[2 * s + 1] = j;
+    b->spring_value[3 * s] = length;
+    b->spring_value[3 * s + 1] = stiffness;
+    b->spring_value[3 * s + 2] = damping;
+    return TOILE_OK;
+}
+
+static bool is_diagonal(const builder *b, const edge *e) {
+    return e->triangle[1] >= 0 && b->quad_of[e->triangle[0]] >= 0 &&
+           b->quad_of[e->triangle[0]] == b->quad_of[e->triangle[1]];
+}
+
+/* Material length of an edge (with rest scales; the mean of its two sides) and, per side, direction and fabric. */
+static double edge_length(const builder *b, const edge *e) {
+    double length = 0;
+    int sides = e->triangle[1] < 0 ? 1 : 2;
+    for (int k = 0; k < sides; k++) {
+        const double *p = corner_uv(b, e->triangle[k], e->a), *q = corner_uv(b, e->triangle[k], e->b);
+        const toile_panel *panel = b->panel[e->triangle[k]];
+        length += hypot((q[0] - p[0]) * panel->scale_u, (q[1] - p[1]) * panel->scale_v) / sides;
+    }
+    return length;
+}
+
+/* Stretch along every edge. A side of the edge adds modulus x (area it stands for) / length^2: for a grid that is
+ * k_u x width / length, half at the border; for triangles it is Van Gelder's (1998) spring. The diagonals of quads
+ * add 2 G l^4 / area^2 to an edge's modulus, which is taken off here. */
+static toile_status add_stretch_springs(builder *b, toile_error *error) {
+    for (int i = 0; i < b->edge_count; i++) {
+        const edge *e = &b->edges[i];
+        if (is_diagonal(b, e))
+            continue;
+        double length = edge_length(b, e), stiffness = 0, damping = 0;
+        for (int k = 0; k < 2 && e->triangle[k] >= 0; k++) {
+            int t = e->triangle[k];
+            const double *p = corner_uv(b, t, e->a), *q = corner_uv(b, t, e->b);
+            const toile_fabric *f = &b->fabrics[b->panel[t]->fabric];
+            double du = q[0] - p[0], dv = q[1] - p[1], l = hypot(du, dv);
+            double modulus = direction_modulus(f, du / l, dv / l), area = material_area(b->uv + 6 * t);
+            if (b->quad_of[t] >= 0) { /* half of its quad; triangles 2q and 2q + 1 stand side by side */
+                int twin = t + 1 < b->triangle_count && b->quad_of[t + 1] == b->quad_of[t] ? t + 1 : t - 1;
+                double quad = area + material_area(b->uv + 6 * twin);
+                modulus = fmax(modulus - 2 * f->shear * l * l * l * l / (quad * quad), 0.05 * modulus);
+                area = quad / 2;
+            }
+            stiffness += modulus * area / (l * l);
+            damping += f->stretch_damping / (e->triangle[1] < 0 ? 1 : 2);
+        }
+        toile_status status = add_spring(b, e->a, e->b, length, stiffness, damping, error);
+        if (status != TOILE_OK)
+            return status;
+    }
+    b->stretch_count = b->spring_count;
+    return TOILE_OK;
+}
+
+/* Shear along both diagonals of every quad. Only one of them is in extension under shear, so
+ * k = G l^2 / area makes the energy G/2 gamma^2 per area. */
+static toile_status add_shear_springs(builder *b, toile_error *error) {
+    for (int i = 0; i < b->edge_count; i++) {
+        const edge *e = &b->edges[i];
+        if (!is_diagonal(b, e))
+            continue;
+        int t0 = e->triangle[0], t1 = e->triangle[1];
+        const toile_panel *panel = b->panel[t0];
+        const toile_fabric *f = &b->fabrics[panel->fabric];
+        double area = material_area(b->uv + 6 * t0) + material_area(b->uv + 6 * t1);
+        const double *o0 = corner_uv(b, t0, e->opposite[0]), *o1 = corner_uv(b, t1, e->opposite[1]);
+        double length = edge_length(b, e);
+        double other = hypot((o1[0] - o0[0]) * panel->scale_u, (o1[1] - o0[1]) * panel->scale_v);
+        toile_status status =
+            add_spring(b, e->a, e->b, length, f->shear * length * length / area, f->stretch_damping, error);
+        if (status == TOILE_OK)
+            status = add_spring(b, e->opposite[0], e->opposite[1], other, f->shear * other * other / area,
+                                f->stretch_damping, error);
+        if (status != TOILE_OK)
+            return status;
+    }
+    b->axial_count = b->spring_count;
+    return TOILE_OK;
+}
+
+/* A bend connection of rest length L that stands for a strip with k_b = moment x width: its force is
+ * 4 k_b / L^2 x f(s) (thesis 3.8, 3.9). */
+static toile_status add_bend_spring(builder *b, int i, int j, double length, double k_b, double damping,
+                                    toile_error *error) {
+    return add_spring(b, i, j, length, 4 * k_b / (length * length), damping, error);
+}
+
+/* The eight next-nearest neighbours of a grid particle (thesis 3.2). Connections overlap by half, so a strip of
+ * width w in one direction gets k_b = B w / 2; and directions share the moment: with B0 along the threads and Bd
+ * along both diagonals a bend along a thread feels B0 + Bd / 2, hence B0 = B - Bd / 2, Bd = 2/3 of the weaker B. */
+static toile_status add_grid_bends(builder *b, const toile_garment *g, int base, toile_error *error) {
+    const toile_panel *panel = &g->panels[0];
+    const toile_fabric *f = &b->fabrics[panel->fabric];
+    double u0 = INFINITY, u1 = -INFINITY, v0 = INFINITY, v1 = -INFINITY;
+    for (int i = 0; i < 3 * g->triangle_count; i++) {
+        u0 = fmin(u0, g->corner_uv[2 * i]), u1 = fmax(u1, g->corner_uv[2 * i]);
+        v0 = fmin(v0, g->corner_uv[2 * i + 1]), v1 = fmax(v1, g->corner_uv[2 * i + 1]);
+    }
+    double du = (u1 - u0) / (g->nu - 1), dv = (v1 - v0) / (g->nv - 1), diagonal = hypot(du, dv);
+    double bd = 2.0 / 3.0 * fmin(f->bend_warp, f->bend_weft);
+    double bu = f->bend_warp - bd / 2, bv = f->bend_weft - bd / 2;
+    double lu = 2 * du * panel->scale_u, lv = 2 * dv * panel->scale_v;
+    double ld = 2 * hypot(du * panel->scale_u, dv * panel->scale_v);
+    for (int j = 0; j < g->nv; j++)
+        for (int i = 0; i < g->nu; i++) {
+            int p = base + i + j * g->nu;
+            double wu = j == 0 || j == g->nv - 1 ? dv / 2 : dv, wv = i == 0 || i == g->nu - 1 ? du / 2 : du;
+            double wd = du * dv / diagonal;
+            toile_status status = TOILE_OK;
+            if (i + 2 < g->nu)
+                status = add_bend_spring(b, p, p + 2, lu, bu * wu / 2, f->bend_damping, error);
+            if (status == TOILE_OK && j + 2 < g->nv)
+                status = add_bend_spring(b, p, p + 2 * g->nu, lv, bv * wv / 2, f->bend_damping, error);
+            if (status == TOILE_OK && i + 2 < g->nu && j + 2 < g->nv)
+                status = add_bend_spring(b, p, p + 2 + 2 * g->nu, ld, bd * wd / 2, f->bend_damping, error);
+            if (status == TOILE_OK && i >= 2 && j + 2 < g->nv)
+                status = add_bend_spring(b, p, p - 2 + 2 * g->nu, ld, bd * wd / 2, f->bend_damping, error);
+            if (status != TOILE_OK)
+                return status;
+        }
+    return TOILE_OK;
+}
+
+/* Moment per curvature of a hinge: an edge along u bends the weft, one along v the warp (Baraff-Witkin 4.3 with the
+ * roles named by what is bent). The mean of both sides where panels meet. */
+static double hinge_moment(const builder *b, const edge *e) {
+    double moment = 0;
+    for (int k = 0; k < 2; k++) {
+        const double *p = corner_uv(b, e->triangle[k], e->a), *q = corner_uv(b, e->triangle[k], e->b);
+        const toile_fabric *f = &b->fabrics[b->panel[e->triangle[k]]->fabric];
+        double du = (q[0] - p[0]) * (q[0] - p[0]), dv = (q[1] - p[1]) * (q[1] - p[1]);
+        moment += 0.5 * (f->bend_weft * du + f->bend_warp * dv) / (du + dv);
+    }
+    return moment;
+}
+
+static double hinge_damping(const builder *b, const edge *e) {
+    return 0.5 * (b->fabrics[b->panel[e->triangle[0]]->fabric].bend_damping +
+                  b->fabrics[b->panel[e->triangle[1]]->fabric].bend_damping);
+}
+
+/* Opposite vertices across an edge, unfolded into one plane. On a mesh of equilateral triangles the three directions
+ * together feel (9/16) k_b L / A per curvature^2, hence k_b = 8/9 (A1 + A2) B / L. */
+static toile_status add_mesh_bends(builder *b, toile_error *error) {
+    int garment = 0, begin = 0;
+    for (int i = 0; i < b->edge_count; i++) {
+        const edge *e = &b->edges[i];
+        while (e->a >= begin + b->garments[garment].vertex_count)
+            begin += b->garments[garment++].vertex_count;
+        if (e->triangle[1] < 0 || b->garments[garment].nu)
+            continue;
+        /* place both third vertices in the frame of the edge: along it, and away from it to either side */
+        double along[2], away[2];
+        for (int k = 0; k < 2; k++) {
+            const double *p = corner_uv(b, e->triangle[k], e->a), *q = corner_uv(b, e->triangle[k], e->b);
+            const double *o = corner_uv(b, e->triangle[k], e->opposite[k]);
+            const toile_panel *panel = b->panel[e->triangle[k]];
+            double ex = (q[0] - p[0]) * panel->scale_u, ey = (q[1] - p[1]) * panel->scale_v, l = hypot(ex, ey);
+            double ox = (o[0] - p[0]) * panel->scale_u, oy = (o[1] - p[1]) * panel->scale_v;
+            along[k] = (ox * ex + oy * ey) / l;
+            away[k] = fabs(ox * ey - oy * ex) / l;
+        }
+        double length = hypot(along[1] - along[0], away[0] + away[1]);
+        double area = material_area(b->uv + 6 * e->triangle[0]) + material_area(b->uv + 6 * e->triangle[1]);
+        toile_status status = add_bend_spring(b, e->opposite[0], e->opposite[1], length,
+                                              8.0 / 9.0 * area * hinge_moment(b, e) / length, hinge_damping(b, e), error);
+        if (status != TOILE_OK)
+            return status;
+    }
+    return TOILE_OK;
+}
+
+static toile_status add_springs(builder *b, toile_error *error) {
+    toile_status status;
+    if ((status = add_stretch_springs(b, error)) != TOILE_OK || (status = add_shear_springs(b, error)) != TOILE_OK)
+        return status;
+    for (int g = 0, base = 0; g < b->garment_count; base += b->garments[g++].vertex_count)
+        if (b->garments[g].nu && (status = add_grid_bends(b, &b->garments[g], base, error)) != TOILE_OK)
+            return status;
+    return add_mesh_bends(b, error);
+}
+
+/* ---- elements of the model ---- */
+
+static double *doubles(toile_memory *memory, int count) {
+    return toile_alloc(memory, (size_t)count, sizeof(double));
+}
+
+static int *ints(toile_memory *memory, int count) {
+    return toile_alloc(memory, (size_t)count, sizeof(int));
+}
+
+static toile_status make_triangles(const builder *b, toile_model *m, toile_error *error) {
+    toile_triangles *t = &m->triangles;
+    t->count = b->triangle_count;
+    t->padded = round_up(t->count);
+    int n = t->padded;
+    double **fields[] = {&t->a1,      &t->a2,      &t->b1,      &t->b2,     &t->area,   &t->scale_u,
+                         &t->scale_v, &t->stiff_u, &t->stiff_v, &t->stiff_s, &t->damping};
+    bool ok = true;
+    for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
+        ok = (*fields[k] = doubles(m->memory, n)) && ok;
+    for (int c = 0; c < 3; c++)
+        ok = (t->vertex[c] = ints(m->memory, n)) && ok;
+    ok = (t->corner = doubles(m->memory, 6 * n)) && ok;
+    if (!ok)
+        return toile_fail_memory(error, "the model's triangles");
+
+    for (int i = 0; i < t->count; i++) {
+        const double *uv = b->uv + 6 * i;
+        const toile_panel *panel = b->panel[i];
+        const toile_fabric *f = &b->fabrics[panel->fabric];
+        double du1 = uv[2] - uv[0], dv1 = uv[3] - uv[1], du2 = uv[4] - uv[0], dv2 = uv[5] - uv[1];
+        double det = du1 * dv2 - du2 * dv1; /* eq. 9: (w_u w_v) = (x1 - x0, x2 - x0) (du1 du2; dv1 dv2)^-1 */
+        t->a1[i] = dv2 / det;
+        t->a2[i] = -dv1 / det;
+        t->b1[i] = -du2 / det;
+        t->b2[i] = du1 / det;
+        t->area[i] = 0.5 * fabs(det);
+        t->scale_u[i] = panel->scale_u;
+        t->scale_v[i] = panel->scale_v;
+        t->stiff_u[i] = f->stretch_warp * t->area[i];
+        t->stiff_v[i] = f->stretch_weft * t->area[i];
+        t->stiff_s[i] = f->shear * t->area[i];
+        t->damping[i] = f->stretch_damping;
+        double *corner = t->corner + 6 * i;
+        corner[0] = -(t->a1[i] + t->a2[i]);
+        corner[1] = t->a1[i];
+        corner[2] = t->a2[i];
+        corner[3] = -(t->b1[i] + t->b2[i]);
+        corner[4] = t->b1[i];
+        corner[5] = t->b2[i];
+        for (int c = 0; c < 3; c++) {
+            int p = b->triangle[3 * i + c];
+            t->vertex[c][i] = m->place[p];
+            double share = t->area[i] / 3;
+            m->mass[m->place[p]] += share * f->density;
+            m->area[m->place[p]] += share;
+        }
+    }
+    return TOILE_OK;
+}
+
+static toile_status make_hinges(const builder *b, toile_model *m, toile_error *error) {
+    toile_hinges *h = &m->hinges;
+    for (int i = 0; i < b->edge_count; i++)
+        h->count += b->edges[i].triangle[1] >= 0;
+    if (m->springs_used)
+        h->count = 0;
+    h->padded = round_up(h->count);
+    bool ok = (h->stiffness = doubles(m->memory, h->padded)) && (h->rest = doubles(m->memory, h->padded)) &&
+              (h->damping = doubles(m->memory, h->padded));
+    for (int c = 0; c < 4; c++)
+        ok = (h->vertex[c] = ints(m->memory, h->padded)) && ok;
+    if (!ok)
+        return toile_fail_memory(error, "the model's hinges");
+
+    int garment = 0, begin = 0;
+    for (int i = 0, k = 0; h->count && i < b->edge_count; i++) {
+        const edge *e = &b->edges[i];
+        while (e->a >= begin + b->garments[garment].vertex_count)
+            begin += b->garments[garment++].vertex_count;
+        if (e->triangle[1] < 0)
+            continue;
+        /* the first triangle runs x0 -> x1 -> x2 in its own winding */
+        const int *t = b->triangle + 3 * e->triangle[0];
+        bool forward = (t[0] == e->a && t[1] == e->b) || (t[1] == e->a && t[2] == e->b) || (t[2] == e->a && t[0] == e->b);
+        int v[4] = {forward ? e->a : e->b, forward ? e->b : e->a, e->opposite[0], e->opposite[1]};
+        double area = material_area(b->uv + 6 * e->triangle[0]) + material_area(b->uv + 6 * e->triangle[1]);
+        double length = edge_length(b, e);
+        h->stiffness[k] = hinge_moment(b, e) * length * length / area;
+        h->damping[k] = hinge_damping(b, e);
+        double x[4][3];
+        for (int c = 0; c < 4; c++) {
+            h->vertex[c][k] = m->place[v[c]];
+            memcpy(x[c], b->garments[garment].positions + 3 * (v[c] - begin), sizeof x[c]);
+        }
+        h->rest[k] = b->garments[garment].keep_start_angles ? toile_hinge_angle((const double(*)[3])x) : 0;
+        k++;
+    }
+    return TOILE_OK;
+}
+
+static toile_status make_springs(const builder *b, toile_model *m, toile_error *error) {
+    toile_springs *s = &m->springs;
+    s->stretch_count = b->stretch_count;
+    s->axial_count = b->axial_count;
+    s->axial_padded = round_up(s->axial_count);
+    s->bend_count = b->spring_count - b->axial_count;
+    s->padded = s->axial_padded + round_up(s->bend_count);
+    bool ok = (s->length = doubles(m->memory, s->padded)) && (s->stiffness = doubles(m->memory, s->padded)) &&
+              (s->damping = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
+              (s->vertex[1] = ints(m->memory, s->padded));
+    if (!ok)
+        return toile_fail_memory(error, "the model's springs");
+    for (int k = 0; k < s->padded; k++)
+        s->length[k] = 1; /* padding: kernels divide by it */
+    for (int i = 0; i < b->spring_count; i++) {
+        int k = i < b->axial_count ? i : s->axial_padded + i - b->axial_count;
+        s->vertex[0][k] = m->place[b->spring_pair[2 * i]];
+        s->vertex[1][k] = m->place[b->spring_pair[2 * i + 1]];
+        s->length[k] = b->spring_value[3 * i];
+        s->stiffness[k] = b->spring_value[3 * i + 1];
+        s->damping[k] = b->spring_value[3 * i + 2];
+    }
+    return TOILE_OK;
+}
+
+/* ---- pattern of the matrix ---- */
+
+static int compare_keys(const void *p, const void *q) {
+    uint64_t a = *(const uint64_t *)p, b = *(const uint64_t *)q;
+    return a < b ? -1 : a > b;
+}
+
+/* Pairs (smaller << 32 | larger) of particles that share an element. */
+static void find_pairs(const int *const *vertex, int arity, int count, uint64_t *keys, int *used) {
+    for (int e = 0; e < count; e++)
+        for (int i = 0; i < arity; i++)
+            for (int j = i + 1; j < arity; j++) {
+                uint64_t a = (uint64_t)vertex[i][e], b = (uint64_t)vertex[j][e];
+                if (a != b)
+                    keys[(*used)++] = a < b ? a << 32 | b : b << 32 | a;
+            }
+}
+
+static int unique_keys(uint64_t *keys, int count) {
+    qsort(keys, (size_t)count, sizeof *keys, compare_keys);
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (!kept || keys[kept - 1] != keys[i])
+            keys[kept++] = keys[i];
+    return kept;
+}
+
+/* All pairs of particles that act on each other, from the elements in the model. Numbering: whatever `vertex` has. */
+static toile_status collect_pairs(const toile_model *m, uint64_t **keys, int *count, toile_error *error) {
+    const toile_triangles *t = &m->triangles;
+    const toile_hinges *h = &m->hinges;
+    const toile_springs *s = &m->springs;
+    int64_t most = m->springs_used ? s->padded : 3 * (int64_t)t->count + 6 * (int64_t)h->count;
+    if (most > INT_MAX / 4)
+        return toile_fail(error, TOILE_INVALID, "the garments have too many triangles (%d); lower the resolution", t->count);
+    *keys = toile_alloc(m->memory, (size_t)most, sizeof **keys);
+    if (!*keys)
+        return toile_fail_memory(error, "the matrix pattern");
+    int used = 0;
+    if (m->springs_used) {
+        find_pairs((const int *const *)s->vertex, 2, s->padded, *keys, &used);
+    } else {
+        find_pairs((const int *const *)t->vertex, 3, t->count, *keys, &used);
+        find_pairs((const int *const *)h->vertex, 4, h->count, *keys, &used);
+    }
+    *count = unique_keys(*keys, used);
+    return TOILE_OK;
+}
+
+static int find_block(const toile_pattern *p, int i, int j) {
+    if (i == j)
+        return i;
+    int lo = p->row_begin[i], hi = p->row_begin[i + 1] - 1;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (p->column[mid] < j)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return p->n + lo;
+}
+
+/* For each block the elements that add to it, in ascending order: this order, not the threads, fixes the sums. */
+static toile_status list_elements(toile_memory *memory, const toile_pattern *p, const int *const *vertex, int arity,
+                                  int count, bool diagonal_only, int **begin, int **code, toile_error *error) {
+    int blocks = p->n + p->off_count;
+    *begin = ints(memory, blocks + 1);
+    if (!*begin)
+        return toile_fail_memory(error, "the matrix pattern");
+    for (int pass = 0; pass < 2; pass++) {
+        for (int e = 0; e < count; e++)
+            for (int i = 0; i < arity; i++)
+                for (int j = 0; j < arity; j++) {
+                    int a = vertex[i][e], b = vertex[j][e];
+                    if (a > b || (i != j && (a == b || diagonal_only)))
+                        continue;
+                    int block = find_block(p, a, b);
+                    if (pass == 0)
+                        (*begin)[block + 1]++;
+                    else
+                        (*code)[(*begin)[block]++] = arity == 2 ? 2 * e + i : 16 * e + 4 * i + j;
+                }
+        if (pass == 0) {
+            for (int b = 0; b < blocks; b++)
+                (*begin)[b + 1] += (*begin)[b];
+            *code = ints(memory, (*begin)[blocks]);
+            if (!*code)
+                return toile_fail_memory(error, "the matrix pattern");
+        }
+    }
+    for (int b = blocks; b > 0; b--) /* the second pass moved every begin to its end */
+        (*begin)[b] = (*begin)[b - 1];
+    (*begin)[0] = 0;
+    return TOILE_OK;
+}
+
+static void divide_chunks(toile_pattern *p) {
+    int band = 1;
+    for (int i = 0; i < p->n; i++)
+        if (p->row_begin[i + 1] > p->row_begin[i] && p->column[p->row_begin[i + 1] - 1] - i > band)
+            band = p->column[p->row_begin[i + 1] - 1] - i;
+    int chunks = p->n / (CHUNK_BANDS * band);
+    chunks = chunks < 2 ? 2 : chunks > CHUNKS_MAX ? CHUNKS_MAX : chunks & ~1;
+    if (p->n < 2 * chunks)
+        chunks = 1;
+    p->chunk_count = chunks;
+    /* equal shares of the off-diagonal blocks: they are the work */
+    for (int c = 0, i = 0; c <= chunks; c++) {
+        int64_t upto = (int64_t)p->off_count * c / chunks;
+        while (i < p->n && (c == chunks || p->row_begin[i] < upto))
+            i++;
+        p->chunk_begin[c] = i;
+    }
+    p->spill_begin[0] = 0;
+    for (int c = 0; c < chunks; c++) {
+        int end = p->chunk_begin[c + 1], reach = end;
+        for (int i = p->chunk_begin[c]; i < end; i++) {
+            int k = p->row_begin[i];
+            while (k < p->row_begin[i + 1] && p->column[k] < end)
+                k++;
+            p->row_split[i] = k;
+            if (k < p->row_begin[i + 1] && p->column[p->row_begin[i + 1] - 1] >= reach)
+                reach = p->column[p->row_begin[i + 1] - 1] + 1;
+        }
+        p->spill_count[c] = reach - end;
+        p->spill_begin[c + 1] = p->spill_begin[c] + p->spill_count[c];
+    }
+}
+
+static toile_status make_pattern(toile_model *m, toile_error *error) {
+    toile_status status;
+    toile_pattern *p = &m->pattern;
+    uint64_t *keys = NULL;
+    int count = 0;
+    if ((status = collect_pairs(m, &keys, &count, error)) != TOILE_OK)
+        return status;
+    p->n = m->particle_count;
+    p->off_count = count;
+    bool ok = (p->row_begin = ints(m->memory, p->n + 1)) && (p->column = ints(m->memory, count)) &&
+              (p->row_split = ints(m->memory, p->n)) && (p->chunk_begin = ints(m->memory, CHUNKS_MAX + 1)) &&
+              (p->spill_count = ints(m->memory, CHUNKS_MAX)) && (p->spill_begin = ints(m->memory, CHUNKS_MAX + 1));
+    if (!ok) {
+        status = toile_fail_memory(error, "the matrix pattern");
+        goto out;
+    }
+    for (int k = 0; k < count; k++) {
+        p->row_begin[(keys[k] >> 32) + 1]++;
+        p->column[k] = (int)(keys[k] & 0xffffffff);
+    }
+    for (int i = 0; i < p->n; i++)
+        p->row_begin[i + 1] += p->row_begin[i];
+    divide_chunks(p);
+
+    const toile_springs *s = &m->springs;
+    const int *const *tv = (const int *const *)m->triangles.vertex, *const *hv = (const int *const *)m->hinges.vertex;
+    if ((status = list_elements(m->memory, p, tv, 3, m->triangles.count, m->springs_used, &p->triangle_begin,
+                                &p->triangle_code, error)) != TOILE_OK ||
+        (status = list_elements(m->memory, p, hv, 4, m->hinges.count, false, &p->hinge_begin, &p->hinge_code, error)) !=
+            TOILE_OK)
+        goto out;
+    status = list_elements(m->memory, p, (const int *const *)s->vertex, 2, m->springs_used ? s->padded : 0, false,
+                           &p->spring_begin, &p->spring_code, error);
+out:
+    toile_free(m->memory, keys);
+    return status;
+}
+
+/* Renumbers: a first model in the given order shows who acts on whom, RCM orders that graph. */
+static toile_status order_particles(const builder *b, toile_model *m, toile_error *error) {
+    int n = m->particle_count;
+    int64_t most = 0;
+    uint64_t *keys = NULL;
+    int *begin = NULL, *neighbour = NULL;
+    toile_status status = TOILE_OK;
+    most = 2 * (int64_t)b->edge_count + b->spring_count;
+    keys = toile_alloc(m->memory, (size_t)most, sizeof *keys);
+    begin = ints(m->memory, n + 1);
+    if (!keys || !begin) {
+        status = toile_fail_memory(error, "the order of the particles");
+        goto out;
+    }
+    int used = 0;
+    for (int i = 0; i < b->edge_count; i++) {
+        const edge *e = &b->edges[i];
+        keys[used++] = (uint64_t)e->a << 32 | (uint64_t)e->b;
+        if (e->triangle[1] >= 0 && e->opposite[0] != e->opposite[1]) {
+            uint64_t o = (uint64_t)e->opposite[0], q = (uint64_t)e->opposite[1];
+            keys[used++] = o < q ? o << 32 | q : q << 32 | o;
+        }
+    }
+    for (int s = 0; s < b->spring_count; s++) {
+        uint64_t o = (uint64_t)b->spring_pair[2 * s], q = (uint64_t)b->spring_pair[2 * s + 1];
+        if (o != q)
+            keys[used++] = o < q ? o << 32 | q : q << 32 | o;
+    }
+    used = unique_keys(keys, used);
+    neighbour = ints(m->memory, 2 * used);
+    if (!neighbour) {
+        status = toile_fail_memory(error, "the order of the particles");
+        goto out;
+    }
+    for (int k = 0; k < used; k++) {
+        begin[keys[k] >> 32]++;
+        begin[keys[k] & 0xffffffff]++;
+    }
+    for (int i = 0, sum = 0; i <= n; i++) {
+        sum += begin[i];
+        begin[i] = sum; /* end of row i, counted down below */
+    }
+    for (int k = used - 1; k >= 0; k--) {
+        int a = (int)(keys[k] >> 32), c = (int)(keys[k] & 0xffffffff);
+        neighbour[--begin[a]] = c;
+        neighbour[--begin[c]] = a;
+    }
+    if (!toile_order_rcm(m->memory, n, begin, neighbour, m->place))
+        status = toile_fail_memory(error, "the order of the particles");
+out:
+    toile_free(m->memory, keys);
+    toile_free(m->memory, begin);
+    toile_free(m->memory, neighbour);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+toile_status toile_model_build(toile_memory *memory, const toile_settings *settings, const toile_fabric *fabrics,
+                               const toile_garment *garments, int garment_count, toile_model **model,
+                               toile_error *error) {
+    builder b = {.memory = memory, .fabrics = fabrics, .garments = garments, .garment_count = garment_count};
+    toile_status status = TOILE_OK;
+    int64_t particles = 0, triangles = 0;
+    for (int g = 0; g < garment_count; g++) {
+        particles += garments[g].vertex_count;
+        triangles += garments[g].triangle_count;
+        b.quad_count += garments[g].quad_count;
+    }
+    if (particles > INT_MAX / 64 || triangles > INT_MAX / 64)
+        return toile_fail(error, TOILE_INVALID, "the garments have %lld vertices together; at most %d",
+                          (long long)particles, INT_MAX / 64);
+    b.particle_count = (int)particles;
+    b.triangle_count = (int)triangles;
+
+    toile_model *m = toile_alloc(memory, 1, sizeof *m);
+    if (!m)
+        return toile_fail_memory(error, "the model");
+    m->memory = memory;
+    m->particle_count = b.particle_count;
+    m->garment_count = garment_count;
+    m->springs_used = settings->cloth_model == TOILE_CLOTH_SPRINGS;
+    m->garment_begin = ints(memory, garment_count + 1);
+    m->place = ints(memory, m->particle_count);
+    m->mass = doubles(memory, m->particle_count);
+    m->inverse_mass = doubles(memory, m->particle_count);
+    m->area = doubles(memory, m->particle_count);
+    m->start = doubles(memory, 4 * m->particle_count);
+    if (!m->garment_begin || !m->place || !m->mass || !m->inverse_mass || !m->area || !m->start) {
+        status = toile_fail_memory(error, "the model");
+        goto out;
+    }
+    if ((status = gather_faces(&b, error)) != TOILE_OK)
+        goto out;
+    if (m->springs_used && (status = add_springs(&b, error)) != TOILE_OK)
+        goto out;
+    if ((status = order_particles(&b, m, error)) != TOILE_OK)
+        goto out;
+    for (int g = 0, p = 0; g < garment_count; g++) {
+        for (int i = 0; i < garments[g].vertex_count; i++, p++)
+            memcpy(m->start + 4 * m->place[p], garments[g].positions + 3 * i, 3 * sizeof(double));
+        m->garment_begin[g + 1] = p;
+    }
+    if ((status = make_triangles(&b, m, error)) != TOILE_OK || (status = make_hinges(&b, m, error)) != TOILE_OK ||
+        (status = make_springs(&b, m, error)) != TOILE_OK || (status = make_pattern(m, error)) != TOILE_OK)
+        goto out;
+    for (int i = 0; i < m->particle_count; i++)
+        m->inverse_mass[i] = 1 / m->mass[i];
+
+out:
+    toile_free(memory, b.triangle);
+    toile_free(memory, b.uv);
+    toile_free(memory, b.panel);
+    toile_free(memory, b.quad_of);
+    toile_free(memory, b.quad);
+    toile_free(memory, b.edges);
+    toile_free(memory, b.spring_pair);
+    toile_free(memory, b.spring_value);
+    if (status == TOILE_OK)
+        *model = m;
+    else
+        toile_model_free(m);
+    return status;
+}
+
+void toile_model_free(toile_model *m) {
+    if (!m)
+        return;
+    toile_triangles *t = &m->triangles;
+    toile_hinges *h = &m->hinges;
+    toile_springs *s = &m->springs;
+    toile_pattern *p = &m->pattern;
+    void *blocks[] = {m->garment_begin,  m->place,         m->mass,       m->inverse_mass, m->area,         m->start,
+                      t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
+                      t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,
+                      t->stiff_s,        t->damping,       t->corner,     h->vertex[0],    h->vertex[1],    h->vertex[2],
+                      h->vertex[3],      h->stiffness,     h->rest,       h->damping,      s->vertex[0],    s->vertex[1],
+                      s->length,         s->stiffness,     s->damping,    p->row_begin,    p->column,       p->row_split,
+                      p->chunk_begin,    p->spill_count,   p->spill_begin, p->triangle_begin, p->triangle_code,
+                      p->hinge_begin,    p->hinge_code,    p->spring_begin, p->spring_code};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        toile_free(m->memory, blocks[i]);
+    toile_free(m->memory, m);
+}

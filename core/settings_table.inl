@@ -1,0 +1,55 @@
+/* Every setting of a simulation, one row each. The row makes the struct field, the default, the check, the scene
+ * file's schema, `toile settings` and the table in README.md. To add a setting: one row, and its use.
+ *
+ * REAL  (id, default, hard min, hard max, soft min, soft max, unit, group, label, tooltip)
+ * INT   (the same)
+ * VEC3  (id, default x, y, z, hard min, hard max, soft min, soft max, unit, group, label, tooltip)
+ * BOOL  (id, default, group, label, tooltip)
+ * CHOICE(id, choices, default index, group, label, tooltip)       choices: see settings.h
+ */
+CHOICE(cloth_model, CLOTH_MODELS, 0, "cloth", "Cloth model",
+       "continuum: triangles that resist stretch, shear and bend (Baraff-Witkin 1998). springs: stretch, shear and "
+       "bend connections that buckle like an arc (Choi-Ko 2002)")
+
+CHOICE(integrator, INTEGRATORS, 0, "time", "Integrator",
+       "How a step goes forward in time. backward_euler: semi-implicit, stable at large steps")
+REAL(time_step, 1.0 / 120.0, 1e-6, 0.1, 1e-4, 1.0 / 24.0, "s", "time", "Largest time step",
+     "The longest step taken. Smaller is more exact and less damped, larger is faster")
+REAL(time_step_min, 1e-5, 1e-9, 0.1, 1e-6, 1e-3, "s", "time", "Smallest time step",
+     "A step is not cut below this; at this length it is accepted as long as every number in it is finite")
+REAL(stretch_change_max, 0.03, 1e-4, 10.0, 0.01, 0.5, "1", "time", "Largest stretch change",
+     "A step in which any triangle or connection changes its stretch by more than this is taken again at half "
+     "the length")
+
+CHOICE(linear_solver, LINEAR_SOLVERS, 0, "solver", "Linear solver",
+       "mpcg: modified preconditioned conjugate gradients, constraints kept exactly")
+CHOICE(preconditioner, PRECONDITIONERS, 3, "solver", "Preconditioner",
+       "none, diagonal, block (3x3 blocks of the matrix), constrained (blocks that know the constraints: fastest)")
+REAL(solver_tolerance, 0.01, 1e-16, 10.0, 1e-6, 0.1, "1/s", "solver", "Solver tolerance",
+     "Squared relative residual at which the solver stops, per second of time step: tol^2 = this x step")
+INT(solver_iterations_max, 2000, 1, 1000000, 50, 5000, "1", "solver", "Most iterations",
+    "The solver stops after this many iterations even if the tolerance is not reached; the step is then cut")
+INT(threads, 0, 0, 256, 0, 64, "1", "solver", "Threads",
+    "Processor threads to use; 0 takes as many as the machine has. Results are the same for any number")
+
+VEC3(gravity, 0.0, 0.0, -9.81, -1e4, 1e4, -20.0, 20.0, "m/s^2", "forces", "Gravity", "Acceleration of free fall")
+CHOICE(drag_model, DRAG_MODELS, 1, "forces", "Air drag",
+       "none; particle: along the velocity, at every particle; triangle: along each triangle's normal only")
+REAL(air_density, 1.2, 0.0, 2000.0, 0.0, 10.0, "kg/m^3", "forces", "Air density",
+     "Density of what the cloth moves in; 1.2 is air, 1000 water")
+REAL(drag_coefficient, 1.0, 0.0, 100.0, 0.0, 5.0, "1", "forces", "Drag coefficient",
+     "Drag = 1/2 x air density x this x area x speed^2; about 1 for a flat sheet")
+VEC3(wind_velocity, 0.0, 0.0, 0.0, -1000.0, 1000.0, -30.0, 30.0, "m/s", "forces", "Wind",
+     "Velocity of the air. Acts through drag, so it needs an air drag other than none")
+VEC3(gust_pressure, 0.0, 0.0, 0.0, -1e5, 1e5, -20.0, 20.0, "Pa", "forces", "Gust",
+     "Push on each square metre that swings as a sine in time and place (Jiang 2021)")
+REAL(gust_frequency, 1.0, 0.0, 1e4, 0.0, 10.0, "Hz", "forces", "Gust frequency", "Swings of the gust in a second")
+REAL(gust_wavelength, 1.0, 1e-4, 1e6, 0.1, 10.0, "m", "forces", "Gust wavelength",
+     "Length of one gust wave; it runs along the diagonal of the axes")
+
+REAL(contact_thickness, 0.002, 0.0, 1.0, 0.0005, 0.02, "m", "contact", "Cloth thickness",
+     "Distance kept between cloth and a collider's surface, added to the collider's own thickness")
+REAL(contact_correction, 0.9, 0.0, 1.0, 0.1, 1.0, "1", "contact", "Correction",
+     "Share of a penetration taken back in one step; below 1 keeps the cloth in touch so that friction can act")
+REAL(contact_correction_speed, 2.0, 0.0, 1e4, 0.1, 10.0, "m/s", "contact", "Correction speed",
+     "The fastest that a particle inside a collider is moved out")

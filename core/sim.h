@@ -1,0 +1,105 @@
+/* A simulation: model, state, what moves around it, and the work space of its steps. */
+#ifndef TOILE_SIM_H
+#define TOILE_SIM_H
+
+#include "kernels.h"
+#include "model.h"
+#include "settings.h"
+#include "solid.h"
+#include "state.h"
+
+#include <stdatomic.h>
+
+/* Particles held by a pin. */
+typedef struct toile_hold {
+    int count;
+    int *particle;      /* in the model's order, (count) */
+    bool axes[3];
+    bool on, was_on;
+    double *from, *to;  /* targets at the frame's begin and end, (count x 3) */
+} toile_hold;
+
+typedef enum toile_stage_index { STAGE_EVALUATE, STAGE_ASSEMBLE, STAGE_SOLVE, STAGE_SOLID, STAGE_SELF, STAGE_COUNT } toile_stage_index;
+
+typedef struct toile_counters {
+    int frames;
+    int64_t steps, rejected, forced, iterations, row_multiplies;
+    double seconds, stages[STAGE_COUNT];
+    double max_stretch, step_min, step_max;
+} toile_counters;
+
+/* Contact of a particle as found for one step. */
+typedef struct toile_found {
+    double normal[3];
+    double surface[3];  /* velocity of the surface, m/s */
+    double force;       /* normal force to take for friction, N */
+    int solid, mode;
+    double direction[3];
+} toile_found;
+
+/* Everything derived: may be thrown away between steps. Sized once, no allocation in a step. */
+typedef struct toile_work {
+    double *next_x, *next_v;           /* the candidate, (n x 4) */
+    double *solution;                  /* dv of the candidate, (n x 4) */
+    double *force, *drag;              /* external, see toile_assembly */
+    double *triangle_air;              /* force(3) n(3) factor 0 of each triangle, (triangles x 8) */
+    double *alter, *ahead;             /* y of eq. 17, and d = h v + y, (n x 4) */
+    double *triangle, *hinge, *spring; /* element records */
+    double *stretch, *next_stretch;    /* see kernels.h */
+    double *extreme;                   /* per block of elements: largest change, largest value */
+    toile_matrix matrix;
+    double *b, *r, *p, *s, *q, *inverse, *partial;
+    toile_constraints constraints;
+    toile_found *found;                /* (n) */
+    unsigned char *held;               /* axes held by pins as bits, (n) */
+    toile_state backup;                /* state at the frame's begin */
+} toile_work;
+
+typedef struct toile_sim {
+    toile_memory *memory;
+    const toile_settings *settings;
+    const toile_kernels *kernels;
+    int threads;
+    toile_model *model;
+    toile_state state;
+    toile_work work;
+    toile_solid *solids;
+    int solid_count;
+    toile_hold *holds;
+    int hold_count;
+    double frame_seconds, frame_begin; /* the frame being made: length, and time at its begin */
+    toile_counters frame, total;
+    atomic_bool cancel;
+} toile_sim;
+
+/* Takes the model. Solids and holds stay the caller's. */
+toile_status toile_sim_make(toile_memory *memory, const toile_settings *settings, toile_model *model, toile_sim *sim,
+                            toile_error *error);
+void toile_sim_free(toile_sim *sim);
+
+/* One frame in as many steps as it takes (step.c). On failure the state is that of the frame's begin. */
+toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *error);
+
+/* Joules. */
+typedef struct toile_energies {
+    double kinetic, elastic, potential;
+} toile_energies;
+toile_energies toile_sim_energies(const toile_sim *sim);
+
+/* Particles inside a collider's surface now (thickness not counted), and the deepest, m. */
+int toile_sim_penetrations(const toile_sim *sim, double *deepest);
+
+/* ---- the stages of a step, in order; each is in the file of its name ---- */
+
+/* contact.c: moves the solids to the step's end, finds contacts, and sets constraints, y and friction. */
+void toile_find_contacts(toile_sim *sim, double h);
+void toile_set_constraints(toile_sim *sim, double h);
+/* After the solve: constraint forces (residual) decide who is released, who slides and who sticks. */
+void toile_update_contacts(toile_sim *sim, const double *residual, double h);
+
+/* force_external.c: gravity, drag, wind, gusts at the state's positions and velocities. */
+void toile_external_forces(toile_sim *sim, double h);
+
+double toile_clock(void); /* s, monotonic */
+
+#endif

@@ -1,0 +1,91 @@
+/* A collider: a primitive with a pose or a triangle mesh with moving vertices. During a frame it moves linearly from
+ * where it was to where it was told to be; within a step it is asked at the step's end. */
+#ifndef TOILE_SOLID_H
+#define TOILE_SOLID_H
+
+#include "error.h"
+#include "memory.h"
+
+#include <stdbool.h>
+
+typedef enum toile_solid_shape {
+    TOILE_SOLID_SPHERE,
+    TOILE_SOLID_BOX,
+    TOILE_SOLID_CAPSULE,
+    TOILE_SOLID_CYLINDER,
+    TOILE_SOLID_PLANE,
+    TOILE_SOLID_MESH
+} toile_solid_shape;
+
+typedef struct toile_pose {
+    double position[3];
+    double rotation[4]; /* unit quaternion w, x, y, z */
+} toile_pose;
+
+/* Node of the bounding-volume tree; children of node i are i + 1 and `right`, always later in the array. */
+typedef struct toile_bvh_node {
+    double lo[3], hi[3];
+    int right;        /* 0 for a leaf */
+    int first, count; /* of a leaf, in `order` */
+} toile_bvh_node;
+
+typedef struct toile_solid {
+    char *name;
+    toile_solid_shape shape;
+    double size[3];             /* m, see toile.h */
+    double thickness;           /* m */
+    double friction_static, friction_kinetic;
+
+    toile_pose from, to;        /* at the frame's begin and end */
+    toile_pose before, now;     /* at the step's begin and end, written by toile_solid_move */
+
+    int vertex_count, triangle_count;
+    int *triangles;             /* (triangle_count x 3) */
+    int *neighbour;             /* triangle across the edge from corner c to c + 1, or -1, (triangle_count x 3) */
+    int *around_begin, *around; /* triangle * 4 + corner around each vertex */
+    bool closed;                /* every edge has two triangles: inside and outside are known everywhere */
+    double *from_x, *to_x;      /* vertices at the frame's begin and end, (vertex_count x 3) */
+    double *x, *velocity;       /* at the step's end; m/s over the frame */
+    toile_bvh_node *nodes;
+    int node_count;
+    int *order;                 /* triangles in tree order */
+    double built_area;          /* sum of box areas when the tree was built */
+    double *centre;             /* scratch of a rebuild, (triangle_count x 3) */
+} toile_solid;
+
+typedef struct toile_solid_input {
+    const char *name;
+    toile_solid_shape shape;
+    double size[3], thickness, friction_static, friction_kinetic;
+    double position[3], rotation[4];
+    int vertex_count, triangle_count;
+    const double *positions;
+    const int *triangles;
+} toile_solid_input;
+
+toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *input, toile_solid *solid,
+                              toile_error *error);
+void toile_solid_free(toile_memory *memory, toile_solid *solid);
+
+/* Checks a pose: finite, rotation of unit length (normalised here; all zero means none). */
+toile_status toile_pose_make(const double position[3], const double rotation[4], const char *name, toile_pose *pose,
+                             toile_error *error);
+
+/* To the part [begin, end] of the frame, in 0..1; the frame lasts `frame` seconds. */
+void toile_solid_move(toile_solid *solid, double begin, double end, double frame);
+/* The frame is over: its end becomes the next one's begin. */
+void toile_solid_arrive(toile_solid *solid);
+
+typedef struct toile_hit {
+    double distance;    /* m, negative inside */
+    double point[3];    /* nearest on the surface */
+    double normal[3];   /* outward, unit */
+    double velocity[3]; /* of the surface there, m/s */
+} toile_hit;
+
+/* Nearest surface point at the step's end if it lies within `radius` of p, or p is inside. Inside an open mesh is
+ * believed only up to `open_depth`: beyond, p may as well be far outside. */
+bool toile_solid_nearest(const toile_solid *solid, const double p[3], double radius, double open_depth, double h,
+                         toile_hit *hit);
+
+#endif

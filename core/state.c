@@ -1,0 +1,125 @@
+#include "state.h"
+
+#include "hash.h"
+
+#include <math.h>
+#include <string.h>
+
+toile_status toile_state_make(toile_memory *memory, const toile_model *m, toile_state *s, toile_error *error) {
+    memset(s, 0, sizeof *s);
+    size_t n = (size_t)m->particle_count;
+    s->n = m->particle_count;
+    s->x = toile_alloc(memory, 4 * n, sizeof(double));
+    s->v = toile_alloc(memory, 4 * n, sizeof(double));
+    s->dv = toile_alloc(memory, 4 * n, sizeof(double));
+    s->touch = toile_alloc(memory, n, sizeof *s->touch);
+    if (!s->x || !s->v || !s->dv || !s->touch) {
+        toile_state_free(memory, s);
+        return toile_fail_memory(error, "the state");
+    }
+    memcpy(s->x, m->start, 4 * n * sizeof(double));
+    for (int i = 0; i < s->n; i++)
+        s->touch[i].solid = -1;
+    s->patience = 2;
+    return TOILE_OK;
+}
+
+void toile_state_free(toile_memory *memory, toile_state *s) {
+    toile_free(memory, s->x);
+    toile_free(memory, s->v);
+    toile_free(memory, s->dv);
+    toile_free(memory, s->touch);
+    memset(s, 0, sizeof *s);
+}
+
+void toile_state_copy(const toile_state *from, toile_state *to) {
+    size_t n = (size_t)from->n;
+    memcpy(to->x, from->x, 4 * n * sizeof(double));
+    memcpy(to->v, from->v, 4 * n * sizeof(double));
+    memcpy(to->dv, from->dv, 4 * n * sizeof(double));
+    memcpy(to->touch, from->touch, n * sizeof *from->touch);
+    to->time = from->time;
+    to->level = from->level;
+    to->successes = from->successes;
+    to->patience = from->patience;
+    to->trying = from->trying;
+}
+
+/* The numbers that are not arrays, as they are written. */
+static void pack(const toile_state *s, double time[1], int32_t control[4]) {
+    time[0] = s->time;
+    control[0] = s->level;
+    control[1] = s->successes;
+    control[2] = s->patience;
+    control[3] = s->trying;
+}
+
+uint64_t toile_state_hash_of(const toile_state *s) {
+    size_t n = (size_t)s->n;
+    double time[1];
+    int32_t control[4];
+    pack(s, time, control);
+    uint64_t h = toile_hash(TOILE_HASH_SEED, s->x, 4 * n * sizeof(double));
+    h = toile_hash(h, s->v, 4 * n * sizeof(double));
+    h = toile_hash(h, s->dv, 4 * n * sizeof(double));
+    h = toile_hash(h, s->touch, n * sizeof *s->touch);
+    h = toile_hash(h, time, sizeof time);
+    return toile_hash(h, control, sizeof control);
+}
+
+size_t toile_state_bytes(const toile_state *s) {
+    return sizeof(double) + 4 * sizeof(int32_t) + (size_t)s->n * (12 * sizeof(double) + sizeof(toile_touch));
+}
+
+void toile_state_write(const toile_state *s, void *bytes) {
+    char *at = bytes;
+    size_t vector = 4 * (size_t)s->n * sizeof(double);
+    double time[1];
+    int32_t control[4];
+    pack(s, time, control);
+    memcpy(at, time, sizeof time), at += sizeof time;
+    memcpy(at, control, sizeof control), at += sizeof control;
+    memcpy(at, s->x, vector), at += vector;
+    memcpy(at, s->v, vector), at += vector;
+    memcpy(at, s->dv, vector), at += vector;
+    memcpy(at, s->touch, (size_t)s->n * sizeof *s->touch);
+}
+
+toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes, size_t size, toile_error *error) {
+    if (size != toile_state_bytes(s))
+        return toile_fail(error, TOILE_FORMAT,
+                          "the saved state has %zu bytes, this scene needs %zu: it belongs to another scene", size,
+                          toile_state_bytes(s));
+    const char *at = bytes;
+    size_t vector = 4 * (size_t)s->n * sizeof(double), doubles = 12 * (size_t)s->n;
+    double time;
+    int32_t control[4];
+    memcpy(&time, at, sizeof time), at += sizeof time;
+    memcpy(control, at, sizeof control), at += sizeof control;
+    for (size_t i = 0; i < doubles; i++) {
+        double value;
+        memcpy(&value, at + i * sizeof value, sizeof value);
+        if (!isfinite(value))
+            return toile_fail(error, TOILE_FORMAT, "the saved state holds a number that is not finite: it is damaged");
+    }
+    const char *touches = at + 3 * vector;
+    for (int i = 0; i < s->n; i++) {
+        toile_touch touch;
+        memcpy(&touch, touches + (size_t)i * sizeof touch, sizeof touch);
+        if (touch.solid < -1 || touch.solid >= solid_count || !isfinite(touch.force))
+            return toile_fail(error, TOILE_FORMAT, "the saved state touches collider %d; there are %d: it is damaged",
+                              touch.solid, solid_count);
+    }
+    if (!isfinite(time) || control[0] < 0 || control[0] > 60 || control[2] < 1 || control[2] > 40)
+        return toile_fail(error, TOILE_FORMAT, "the saved state has an impossible time or step length: it is damaged");
+    s->time = time;
+    s->level = control[0];
+    s->successes = control[1];
+    s->patience = control[2];
+    s->trying = control[3];
+    memcpy(s->x, at, vector), at += vector;
+    memcpy(s->v, at, vector), at += vector;
+    memcpy(s->dv, at, vector);
+    memcpy(s->touch, touches, (size_t)s->n * sizeof *s->touch);
+    return TOILE_OK;
+}

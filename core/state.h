@@ -1,0 +1,43 @@
+/* The state: the least that decides the next step. What a checkpoint saves and a hash covers. */
+#ifndef TOILE_STATE_H
+#define TOILE_STATE_H
+
+#include "model.h"
+
+/* How a particle stands to the collider it touches. */
+enum { TOILE_TOUCH_STICK = 1, TOILE_TOUCH_SLIDE = 2 };
+
+typedef struct toile_touch {
+    int32_t solid;       /* -1: none */
+    int32_t mode;
+    double force;        /* normal force of the last step, N: friction of the next */
+    double direction[3]; /* of sliding, or of the pull that made it slide, unit; 0 if none */
+} toile_touch;
+
+typedef struct toile_state {
+    int n;
+    double *x;           /* positions, m, (n x 4), written by commit */
+    double *v;           /* velocities, m/s, (n x 4) */
+    double *dv;          /* velocity change of the last step: the solver's first guess, m/s, (n x 4) */
+    toile_touch *touch;  /* (n) */
+    double time;         /* s since the start */
+    /* step length, Baraff-Witkin section 7: time_step / 2^level */
+    int32_t level;
+    int32_t successes;   /* steps accepted since the level changed */
+    int32_t patience;    /* successes wanted before a longer step is tried */
+    int32_t trying;      /* the level was lowered and has not yet had a success */
+} toile_state;
+
+toile_status toile_state_make(toile_memory *memory, const toile_model *model, toile_state *state, toile_error *error);
+void toile_state_free(toile_memory *memory, toile_state *state);
+void toile_state_copy(const toile_state *from, toile_state *to);
+
+uint64_t toile_state_hash_of(const toile_state *state);
+
+/* As bytes, little endian, in a fixed layout. */
+size_t toile_state_bytes(const toile_state *state);
+void toile_state_write(const toile_state *state, void *bytes);
+/* Refuses bytes of another size or with numbers that are not finite. */
+toile_status toile_state_read(toile_state *state, int solid_count, const void *bytes, size_t size, toile_error *error);
+
+#endif

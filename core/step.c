@@ -1,0 +1,295 @@
+/* A step, from top to bottom: semi-implicit backward Euler of Baraff-Witkin 1998 eq. 18,
+ *
+ *   (M - h df/dv - h^2 df/dx) dv = h (f + df/dx (h v + y)),    x += h (v + dv) + y,    v += dv,
+ *
+ * with constraints S and z in the solve, and the step length of their section 7. The result goes to spare buffers; only
+ * commit changes the state, so a rejected step leaves no trace.
+ *
+ * Room is left between the solve and the check for what keeps cloth off cloth (issue of its own): it takes the candidate
+ * next_x and may change it or ask for a shorter step. */
+#include "sim.h"
+
+#include "solve_linear.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* Elements a thread takes at a time; also the blocks in which largest stretches are kept. */
+#define ELEMENT_BLOCK 512
+
+/* The longest wait between attempts at a longer step (Baraff-Witkin section 7). */
+#define PATIENCE_MAX 40
+
+typedef enum verdict { ACCEPTED, REJECTED, BROKEN } verdict;
+
+double toile_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void end_stage(toile_sim *sim, toile_stage_index stage, double *clock) {
+    double now = toile_clock();
+    sim->frame.stages[stage] += now - *clock;
+    *clock = now;
+}
+
+/* ---- stages ---- */
+
+static void evaluate(toile_sim *sim, double h) {
+    const toile_model *m = sim->model;
+    const toile_kernels *k = sim->kernels;
+    toile_work *w = &sim->work;
+    const double *x = sim->state.x, *v = sim->state.v;
+    double *ahead = w->ahead;
+    int triangles = m->springs_used ? 0 : m->triangles.padded, hinges = m->hinges.padded, springs = m->springs.padded;
+#pragma omp parallel num_threads(sim->threads) if (sim->threads > 1)
+    {
+#pragma omp for schedule(static)
+        for (int i = 0; i < 4 * m->particle_count; i++)
+            ahead[i] = h * v[i] + w->alter[i];
+#define END(count) (e + ELEMENT_BLOCK < count ? e + ELEMENT_BLOCK : count)
+#pragma omp for schedule(static) nowait
+        for (int e = 0; e < triangles; e += ELEMENT_BLOCK)
+            k->triangles(m, x, v, ahead, h, e, END(triangles), w->triangle);
+#pragma omp for schedule(static) nowait
+        for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
+            k->hinges(m, x, v, ahead, h, e, END(hinges), w->hinge);
+#pragma omp for schedule(static) nowait
+        for (int e = 0; e < springs; e += ELEMENT_BLOCK)
+            k->springs(m, x, v, ahead, h, e, END(springs), w->spring);
+    }
+}
+
+static void assemble(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    toile_assembly a = {sim->model, h, w->triangle, w->hinge, w->spring, w->force, w->drag};
+    int chunks = sim->model->pattern.chunk_count;
+#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
+    for (int c = 0; c < chunks; c++)
+        sim->kernels->assemble(&a, c, &w->matrix, w->b);
+}
+
+static bool solve(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    const toile_settings *set = sim->settings;
+    memcpy(w->solution, sim->state.dv, 4 * (size_t)sim->model->particle_count * sizeof(double));
+    toile_solve job = {.matrix = &w->matrix,
+                       .constraints = &w->constraints,
+                       .b = w->b,
+                       .x = w->solution,
+                       .r = w->r,
+                       .p = w->p,
+                       .s = w->s,
+                       .q = w->q,
+                       .inverse = w->inverse,
+                       .partial = w->partial,
+                       .tolerance2 = set->solver_tolerance * h,
+                       .iterations_max = set->solver_iterations_max,
+                       .threads = sim->threads};
+    toile_precondition(&job, set->preconditioner);
+    sim->kernels->mpcg(&job);
+    /* constraint impulses A dv - b (Baraff-Witkin 5.4), in r */
+    if (w->constraints.count) {
+        toile_multiply(sim->kernels, &w->matrix, w->solution, w->r, sim->threads);
+        for (int k = 0; k < w->constraints.count; k++)
+            for (size_t i = 4 * (size_t)w->constraints.particle[k], end = i + 3; i < end; i++)
+                w->r[i] -= w->b[i];
+    }
+    sim->frame.iterations += job.iterations;
+    sim->frame.row_multiplies += (int64_t)(job.products + (w->constraints.count > 0)) * sim->model->particle_count;
+    return job.converged;
+}
+
+static void propose(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    const double *x = sim->state.x, *v = sim->state.v;
+#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
+    for (int i = 0; i < 4 * sim->model->particle_count; i++) {
+        w->next_v[i] = v[i] + w->solution[i];
+        w->next_x[i] = x[i] + h * w->next_v[i] + w->alter[i];
+    }
+}
+
+/* Largest stretch, and largest change of it against the state's, over all triangles or stretch connections. */
+static void measure_stretch(toile_sim *sim, const double *x, const double *before, double *now, double *change,
+                            double *largest) {
+    const toile_model *m = sim->model;
+    int count = m->springs_used ? (m->springs.stretch_count + 7) / 8 * 8 : m->triangles.padded;
+    double *extreme = sim->work.extreme;
+#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
+    for (int e = 0; e < count; e += ELEMENT_BLOCK) {
+        double *own = extreme + 2 * (e / ELEMENT_BLOCK);
+        own[0] = own[1] = 0;
+        sim->kernels->stretch(m, x, e, END(count), before, now, &own[0], &own[1]);
+    }
+    *change = *largest = 0;
+    for (int e = 0; e < count; e += ELEMENT_BLOCK) {
+        const double *own = extreme + 2 * (e / ELEMENT_BLOCK);
+        *change = own[0] > *change ? own[0] : *change;
+        *largest = own[1] > *largest ? own[1] : *largest;
+    }
+}
+
+/* Is the candidate finite, and has no stretch changed drastically? */
+static verdict judge(toile_sim *sim, bool solved, double *largest) {
+    toile_work *w = &sim->work;
+    int broken = 0;
+#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1) reduction(| : broken)
+    for (int i = 0; i < 4 * sim->model->particle_count; i++)
+        broken |= !(fabs(w->next_x[i]) < 1e7) || !(fabs(w->next_v[i]) < 1e7); /* true for NaN */
+    if (broken)
+        return BROKEN;
+    double change;
+    measure_stretch(sim, w->next_x, w->stretch, w->next_stretch, &change, largest);
+    return solved && change <= sim->settings->stretch_change_max ? ACCEPTED : REJECTED;
+}
+
+static void swap(double **a, double **b) {
+    double *t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void commit(toile_sim *sim, double h) {
+    toile_state *s = &sim->state;
+    toile_work *w = &sim->work;
+    swap(&s->x, &w->next_x);
+    swap(&s->v, &w->next_v);
+    swap(&s->dv, &w->solution);
+    swap(&w->stretch, &w->next_stretch);
+    s->time += h;
+    toile_update_contacts(sim, w->r, h);
+}
+
+/* ---- one step ---- */
+
+static verdict step(toile_sim *sim, double h, bool last_chance) {
+    double clock = toile_clock(), largest = 0;
+
+    toile_find_contacts(sim, h);
+    toile_set_constraints(sim, h);
+    end_stage(sim, STAGE_SOLID, &clock);
+
+    toile_external_forces(sim, h);
+    evaluate(sim, h);
+    end_stage(sim, STAGE_EVALUATE, &clock);
+
+    assemble(sim, h);
+    end_stage(sim, STAGE_ASSEMBLE, &clock);
+
+    bool solved = solve(sim, h);
+    end_stage(sim, STAGE_SOLVE, &clock);
+
+    propose(sim, h);
+    verdict v = judge(sim, solved, &largest);
+    if (v == ACCEPTED || (v == REJECTED && last_chance)) {
+        commit(sim, h);
+        sim->frame.max_stretch = fmax(sim->frame.max_stretch, largest - 1);
+        sim->frame.step_min = sim->frame.steps ? fmin(sim->frame.step_min, h) : h;
+        sim->frame.step_max = fmax(sim->frame.step_max, h);
+        sim->frame.steps++;
+        sim->frame.forced += v == REJECTED;
+        v = ACCEPTED;
+    } else {
+        sim->frame.rejected++;
+    }
+    end_stage(sim, STAGE_EVALUATE, &clock);
+    return v;
+}
+
+/* Halve after a failure; after enough successes double again, and wait longer each time that fails. */
+static void adapt(toile_state *s, verdict v) {
+    if (v != ACCEPTED) {
+        if (s->trying)
+            s->patience = s->patience * 2 > PATIENCE_MAX ? PATIENCE_MAX : s->patience * 2;
+        s->level++;
+        s->successes = 0;
+        s->trying = 0;
+        return;
+    }
+    s->successes++;
+    if (s->trying) { /* the longer step held */
+        s->trying = 0;
+        s->patience = 2;
+    }
+    if (s->level > 0 && s->successes >= s->patience) {
+        s->level--;
+        s->successes = 0;
+        s->trying = 1;
+    }
+}
+
+static void add_counters(toile_counters *total, const toile_counters *frame) {
+    total->frames++;
+    total->steps += frame->steps;
+    total->rejected += frame->rejected;
+    total->forced += frame->forced;
+    total->iterations += frame->iterations;
+    total->row_multiplies += frame->row_multiplies;
+    total->seconds += frame->seconds;
+    for (int k = 0; k < STAGE_COUNT; k++)
+        total->stages[k] += frame->stages[k];
+    total->max_stretch = fmax(total->max_stretch, frame->max_stretch);
+    total->step_min = total->frames > 1 ? fmin(total->step_min, frame->step_min) : frame->step_min;
+    total->step_max = fmax(total->step_max, frame->step_max);
+}
+
+/* ---- one frame ---- */
+
+toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *error) {
+    toile_status status = TOILE_OK;
+    toile_state *s = &sim->state;
+    const toile_settings *set = sim->settings;
+    double begin = toile_clock(), change, largest;
+
+    memset(&sim->frame, 0, sizeof sim->frame);
+    sim->frame.frames = 1;
+    sim->frame_seconds = seconds;
+    sim->frame_begin = s->time;
+    toile_state_copy(s, &sim->work.backup);
+    for (int p = 0; p < sim->hold_count; p++) { /* a pin that has just come on takes its particles from where they are */
+        toile_hold *hold = &sim->holds[p];
+        for (int j = 0; hold->on && !hold->was_on && j < hold->count; j++)
+            memcpy(hold->from + 3 * j, s->x + 4 * (size_t)hold->particle[j], 3 * sizeof(double));
+    }
+    measure_stretch(sim, s->x, NULL, sim->work.stretch, &change, &largest);
+
+    double end = sim->frame_begin + seconds;
+    while (s->time < end - 1e-9 * seconds) {
+        if (atomic_load(&sim->cancel)) {
+            status = toile_fail(error, TOILE_CANCELLED, "stopped on request before the frame was finished");
+            break;
+        }
+        /* steps of equal length up to the frame's end */
+        double remaining = end - s->time, longest = ldexp(set->time_step, -s->level);
+        double h = remaining / ceil(remaining / longest - 1e-6);
+        bool last_chance = h / 2 < set->time_step_min;
+        verdict v = step(sim, h, last_chance);
+        if (v == BROKEN && last_chance) {
+            status = toile_fail(error, TOILE_DIVERGED,
+                                "the simulation broke down at %.4f s: numbers became infinite even at a step of %.2g s; "
+                                "check masses and stiffnesses for extreme values, or make time_step_min smaller",
+                                s->time, h);
+            break;
+        }
+        adapt(s, v);
+    }
+    if (status != TOILE_OK) {
+        toile_state_copy(&sim->work.backup, s);
+        return status;
+    }
+    s->time = end; /* without the rounding of many small steps */
+
+    for (int i = 0; i < sim->solid_count; i++)
+        toile_solid_arrive(&sim->solids[i]);
+    for (int p = 0; p < sim->hold_count; p++) {
+        toile_hold *hold = &sim->holds[p];
+        memcpy(hold->from, hold->to, 3 * (size_t)hold->count * sizeof(double));
+        hold->was_on = hold->on;
+    }
+    sim->frame.seconds = toile_clock() - begin;
+    add_counters(&sim->total, &sim->frame);
+    return TOILE_OK;
+}
