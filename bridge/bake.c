@@ -11,9 +11,7 @@
 #include "intersect.h"
 #include "report.h"
 #include "scene.h"
-#include "settings.h"
 
-#include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>

@@ -7,9 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))

@@ -36,7 +36,6 @@
 #define COLUMN_CHUNK 256            /* frames per chunk of a column: 2 KB each */
 #define COLUMN_CHUNK_MAX 65536      /* more is no file of ours */
 #define MAX_VERTICES (1 << 28)      /* a chunk is one frame, and HDF5 limits it to 4 GB */
-#define DEFLATE_RATIO 1100          /* deflate cannot shrink further than 1032 times, so a file cannot claim more */
 #define UNCOMMITTED INT32_MIN       /* fill value of frames/frame: never a frame number */
 #define LOCK_BYTE (INT64_MAX - 1)   /* far beyond any data, apart from locks on the whole file by others */
 #define SUPERBLOCK_START 12         /* bytes of it that we look at */
@@ -44,7 +43,9 @@
 #define SUPERBLOCK_SWMR 4           /* and in SWMR mode */
 #define READ_ATTEMPTS 22            /* HDF5 waits 1 ns, 2 ns, 4 ns.. for a right checksum: 4 ms. Its own 100 never end */
 #define HEADER_START 34             /* bytes of an object header before its messages, at most */
-#define HEADER_MAX 65536            /* bytes of ours are some hundred */
+#define HEADER_MAX (1 << 20)        /* bytes of one piece; a message has at most 64 KB, and ours some hundred bytes */
+#define HEADER_DEPTH 32             /* pieces that follow one another */
+#define CONTINUATION 0x10           /* the message that leads from one piece to the next */
 #define HEADER_ATTEMPTS 10          /* 1 ms apart */
 #define OPEN_ATTEMPTS 3             /* a writer may close, or drop frames, between two looks at its file */
 
@@ -76,11 +77,14 @@ static const column columns[] = {
 /* The open file as HDF5's driver layer sees it. First member as the library wants it. */
 typedef struct device {
     H5FD_t base;
+    toile_memory *memory;
     int fd;
     haddr_t eoa;            /* end of what HDF5 has allocated */
+    haddr_t header_start, header_end; /* of the object header that was read last */
     bool in_use;            /* between driver_open and driver_close */
     bool discard;           /* writes are thrown away: set at the first that fails */
     int write_error, read_error; /* errno of the first failure */
+    bool no_memory;
 } device;
 
 struct toile_cache {
@@ -224,24 +228,66 @@ static uint32_t lookup3(const unsigned char *bytes, size_t size) {
 #undef ROTATE
 }
 
-/* Whether the object header (version 2) that begins at `start` has the checksum it states. HDF5 1.10.8 checks it too,
- * but loses a piece of memory when it is wrong, and then complains on the terminal when the process exits. */
+static uint64_t little_endian(const unsigned char *at, size_t size) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++)
+        value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+/* Whether `size` bytes of an object header (version 2), whose messages begin at `messages`, end with their checksum,
+ * and the same of its continuations. `between` is the size of what precedes each message. */
+static bool block_is_whole(device *device, haddr_t address, uint64_t size, size_t messages, size_t between,
+                           int depth) {
+    if (size < messages + 4 || size > HEADER_MAX || depth > HEADER_DEPTH)
+        return false;
+    unsigned char *bytes = toile_alloc(device->memory, size, 1);
+    if (!bytes) {
+        device->no_memory = true;
+        return false;
+    }
+    size_t end = size - 4;
+    bool whole = read_bytes(device, address, size, bytes) && lookup3(bytes, end) == little_endian(bytes + end, 4);
+    for (size_t at = messages; whole && at + between <= end;) {
+        const unsigned char *content = bytes + at + between;
+        size_t length = little_endian(bytes + at + 1, 2);
+        if (bytes[at] == CONTINUATION)
+            whole = length >= 16 && at + between + 16 <= end &&
+                    block_is_whole(device, little_endian(content, 8), little_endian(content + 8, 8), 4, between,
+                                   depth + 1);
+        at += between + length;
+    }
+    toile_free(device->memory, bytes);
+    return whole;
+}
+
+/* The same for all of the object header that begins with `start`. */
 static bool header_is_whole(device *device, haddr_t address, const unsigned char *start) {
     unsigned flags = start[5];
     size_t prefix = 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0), width = (size_t)1 << (flags & 3);
-    uint64_t length = 0;
-    for (size_t i = 0; i < width; i++)
-        length |= (uint64_t)start[prefix + i] << (8 * i);
-    unsigned char bytes[HEADER_MAX];
-    size_t size = prefix + width + length;
-    if (length > HEADER_MAX || size > HEADER_MAX - 4)
+    uint64_t length = little_endian(start + prefix, width);
+    if (length > HEADER_MAX)
         return false;
-    uint32_t stated = 0;
-    if (!read_bytes(device, address, size + 4, bytes))
-        return false;
-    for (int i = 0; i < 4; i++)
-        stated |= (uint32_t)bytes[size + (size_t)i] << (8 * i);
-    return lookup3(bytes, size) == stated;
+    device->header_start = address; /* HDF5 reads the rest of a long one by itself */
+    device->header_end = address + prefix + width + length + 4;
+    return block_is_whole(device, address, prefix + width + length + 4, prefix + width, flags & 4 ? 6 : 4, 0);
+}
+
+/* HDF5 1.10.8 checks its metadata itself, but of an object header that is damaged it loses a piece of memory, and
+ * complains about that on the terminal when the process exits. So those do not get as far as that. Nor do headers of
+ * the old kind, which have no checksum and are not in our files. */
+static bool metadata_is_whole(device *device, haddr_t address, const unsigned char *bytes, size_t size) {
+    static const char others[][5] = {"EAHD", "EAIB", "FAHD", "FRHP", "FHIB", "FSHD", "SMTB"}; /* read as this type too */
+    if (address > device->header_start && address < device->header_end)
+        return true;
+    if (size >= HEADER_START && memcmp(bytes, "OHDR", 4) == 0)
+        return header_is_whole(device, address, bytes);
+    if (size > 8 && memcmp(bytes, "OCHK", 4) == 0) /* the continuation of one */
+        return lookup3(bytes, size - 4) == little_endian(bytes + size - 4, 4);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (size > 4 && memcmp(bytes, others[i], 4) == 0)
+            return true;
+    return false;
 }
 
 static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *bytes) {
@@ -254,10 +300,11 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t add
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         if (!read_bytes(device, address, size, bytes))
             return -1;
-        if (type != H5FD_MEM_OHDR || size < HEADER_START || memcmp(bytes, "OHDR\2", 5) != 0 ||
-            header_is_whole(device, address, bytes))
+        if (type != H5FD_MEM_OHDR || metadata_is_whole(device, address, bytes, size))
             return 0;
     }
+    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_READERROR,
+             "an object header is damaged");
     return -1;
 }
 
@@ -348,6 +395,7 @@ typedef struct quiet {
 static void enter(toile_cache *cache, quiet *quiet) {
     cache->reason[0] = '\0';
     cache->device.read_error = 0;
+    cache->device.no_memory = false;
     quiet->saved = H5Eget_auto2(H5E_DEFAULT, &quiet->function, &quiet->data) >= 0;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
@@ -388,6 +436,8 @@ static toile_status fail_system(const toile_cache *cache, toile_error *error, co
 static toile_status fail_write(const toile_cache *cache, toile_error *error) {
     if (cache->device.write_error)
         return fail_system(cache, error, "write", cache->device.write_error);
+    if (cache->device.no_memory)
+        return toile_fail_memory(error, "a cache");
     return toile_fail(error, TOILE_IO, "cannot write %.500s: %s; check the disk and the memory, then resume",
                       cache->path, cache->reason[0] ? cache->reason : "an earlier write failed");
 }
@@ -396,6 +446,8 @@ static toile_status fail_write(const toile_cache *cache, toile_error *error) {
 __attribute__((format(printf, 3, 4))) static toile_status fail_format(const toile_cache *cache, toile_error *error,
                                                                       const char *format, ...) {
     char what[400];
+    if (cache->device.no_memory)
+        return toile_fail_memory(error, "a cache");
     if (cache->device.read_error)
         return fail_system(cache, error, "read", cache->device.read_error);
     va_list args;
@@ -536,7 +588,7 @@ static void destroy(toile_cache *cache) {
 static toile_cache *new_cache(toile_memory *memory, const char *path, toile_error *error) {
     toile_cache *cache = toile_alloc(memory, 1, sizeof *cache);
     if (cache) {
-        cache->memory = memory;
+        cache->memory = cache->device.memory = memory;
         cache->device.fd = -1;
         cache->path = toile_copy_text(memory, path);
     }
@@ -700,15 +752,11 @@ out:
     return status;
 }
 
-/* Whether the file can hold what the dataset says it holds. Else a few bytes could ask for any amount of memory. */
-static bool holds(toile_cache *cache, hid_t dataset, uint64_t bytes) {
-    if (bytes == 0)
-        return true;
-    hid_t list = H5Dget_create_plist(dataset);
-    bool chunked = list > 0 && H5Pget_layout(list) == H5D_CHUNKED;
-    release(&list);
-    uint64_t stored = H5Dget_storage_size(dataset);
-    return stored <= (uint64_t)file_size(cache) && bytes / (chunked ? DEFLATE_RATIO : 1) <= stored;
+/* Whether the file can hold what a dataset that does not grow says it holds. Else a few bytes could ask for any
+ * amount of memory. */
+static bool holds(const toile_cache *cache, hid_t dataset, uint64_t bytes) {
+    uint64_t stored = bytes ? H5Dget_storage_size(dataset) : 0;
+    return stored <= (uint64_t)file_size(cache) && bytes <= stored;
 }
 
 #define ANY UINT64_MAX /* as a dimension: whatever it is, told to the caller */
@@ -741,7 +789,7 @@ static toile_status open_dataset(toile_cache *cache, hid_t group, const char *wh
         wrong = "stored in another file";
     if (!wrong) {
         H5D_layout_t layout = H5Pget_layout(list);
-        if (chunk ? layout != H5D_CHUNKED : layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS && layout != H5D_COMPACT)
+        if (chunk ? layout != H5D_CHUNKED : layout != H5D_CONTIGUOUS && layout != H5D_COMPACT)
             wrong = "stored in a wrong layout";
         else if (chunk && H5Pget_chunk(list, rank, real_chunk) != rank)
             wrong = "unreadable";
@@ -1030,15 +1078,16 @@ out:
 }
 
 /* Counts the leading entries of frames/frame that are as they must be. An entry that is counted in the dataset's
- * length but was never written (a crash while frames were dropped) has the fill value and ends them. */
+ * length but was never written (a crash while frames were dropped, a file that lies) has the fill value and ends
+ * them. */
 static toile_status count_frames(toile_cache *cache, hsize_t length, toile_error *error) {
     hid_t dataset = cache->columns[COMMIT], space = 0, memory_space = 0;
     int32_t numbers[1024];
     hsize_t block = sizeof numbers / sizeof *numbers, at = 0;
     toile_status status = TOILE_OK;
     cache->frame_count = 0;
-    if (length > INT_MAX || !holds(cache, dataset, length * 4))
-        return fail_format(cache, error, "frames/frame is longer than the file can hold");
+    if (length > INT_MAX)
+        return fail_format(cache, error, "frames/frame is too long");
     bool good = ok(cache, space = H5Dget_space(dataset)), all = true;
     while (good && all && at < length) {
         hsize_t count = length - at < block ? length - at : block;

@@ -4,10 +4,10 @@
     blender -b --factory-startup --python-exit-code 1 --python samples/render.py -- --objs DIR --out sheet.png
 
 DIR holds one OBJ per frame, as `toile export CACHE.h5 -o DIR/cloth.obj --colliders` writes them:
-cloth_0001.obj ... and cloth_collider_0001.obj ... (or body_0001.obj ...); other names by --cloth and --body, in
-which # signs stand for the frame. Each moment is one view of --size pixels, side by side. The cloth's pattern
-comes from its material coordinates (vt), so the grain of every panel shows; --uv FILE.obj gives them if the
-frames have none.
+cloth_0001.obj ... and cloth_collider_0001.obj ... (or body_0001.obj ...); other names by --cloth and
+--body, with # signs for the frame. Each moment is one view of --size pixels, side by side. The cloth's
+pattern comes from its material coordinates (vt), so the grain of every panel shows; --uv FILE.obj gives
+them if the frames have none.
 """
 import argparse
 import glob
@@ -82,7 +82,7 @@ def read_obj(path):
 
 
 def seam_marks(faces, coordinates, count):
-    """1 at vertices on a seam (an edge whose two faces differ in material coordinates) or a border, else 0."""
+    """1 at vertices on a seam (its two faces differ in material coordinates) or on a border, else 0."""
     sides, marks = {}, np.zeros(count, np.float32)
     place = [tuple(c) for c in np.round(coordinates * 1e5).astype(int).tolist()]
     for face in faces:
@@ -386,8 +386,9 @@ def main():
     image.pixels.foreach_set(np.ascontiguousarray(sheet, np.float32).ravel())
     image.filepath_raw, image.file_format = os.path.abspath(options.out), "PNG"
     image.save()
-    print("render.py: %s: %d moments (frames %s), %d x %d, %.1f s" % (
-        options.out, len(frames), ", ".join(map(str, frames)), sheet.shape[1], sheet.shape[0], time.time() - began))
+    which, size = ", ".join(map(str, frames)), "%d x %d" % (sheet.shape[1], sheet.shape[0])
+    print("render.py: %s: %d moments (frames %s), %s, %.1f s"
+          % (options.out, len(frames), which, size, time.time() - began))
     sys.exit(0)
 
 

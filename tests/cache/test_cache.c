@@ -268,11 +268,14 @@ static void test_round_trip(void) {
 static void test_long_and_wide(void) {
     scene *s = make_scene(MAX_GARMENTS, 3); /* more than one storage form of HDF5 for links */
     char *settings = malloc(1 << 20);
-    memset(settings, 'x', 1 << 20);
-    settings[(1 << 20) - 1] = '\0';
+    const size_t lengths[] = {400, 500, 5000, 65400, 65535, 65536, (1 << 20) - 1}; /* and for texts */
     s->header.settings_json = settings;
-    write_cache(path, s, 3);
-    check_cache(path, s, 3);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        memset(settings, 'x', lengths[i]);
+        settings[lengths[i]] = '\0';
+        write_cache(path, s, 3);
+        check_cache(path, s, 3);
+    }
     free(settings);
     free_scene(s);
     s = make_scene(1, 4); /* several chunks of columns, several levels of the chunk index */
@@ -658,8 +661,9 @@ static void test_kill(void) {
     free_scene(s);
 }
 
-/* Opens, reads and appends to what may be damaged. Any status will do; a crash or a wrong frame will not. Exit code
- * 0: some status; 1: all is well with the file; 2: memory was not given back; 3: a check passed on wrong data. */
+/* Opens, reads and appends to what may be damaged. Any status will do; a crash or a wrong frame will not. The codes
+ * are none that a sanitizer exits with. */
+enum { REFUSED = 50, UNHURT, NOT_GIVEN_BACK, LIED };
 static int try_damaged(scene *s, int frames) {
     toile_memory own;
     toile_memory_init(&own, NULL);
@@ -682,7 +686,8 @@ static int try_damaged(scene *s, int frames) {
         append(cache, s, 2);
         toile_cache_close(cache, &error);
     }
-    return own.live ? 2 : lie ? 3 : good ? 1 : 0;
+    bool open_still = H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) > 0;
+    return own.live || open_still ? NOT_GIVEN_BACK : lie ? LIED : good ? UNHURT : REFUSED;
 }
 
 static void test_damage(void) {
@@ -698,7 +703,7 @@ static void test_damage(void) {
     originals[1] = read_bytes(path, &sizes[1]);
     CHECK_OK(toile_cache_close(cache, &error));
 
-    int outcomes[4] = {0}, crashes = 0;
+    int refused = 0, unhurt = 0, crashes = 0;
     for (int i = 0; i < TIMES; i++) {
         size_t size = sizes[i % 2];
         unsigned char *bytes = malloc(size);
@@ -729,8 +734,10 @@ static void test_damage(void) {
         }
         int status = 0;
         waitpid(child, &status, 0);
-        if (WIFEXITED(status) && WEXITSTATUS(status) < 2) {
-            outcomes[WEXITSTATUS(status)]++;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == REFUSED) {
+            refused++;
+        } else if (WIFEXITED(status) && WEXITSTATUS(status) == UNHURT) {
+            unhurt++;
         } else {
             crashes++;
             fprintf(stderr, "  damage %d: exit %d, signal %d\n", i, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
@@ -739,7 +746,7 @@ static void test_damage(void) {
     }
     CHECK(crashes == 0);
     printf("  %d damaged files: %d refused in whole or part, %d unhurt where it matters, %d crashes\n", TIMES,
-           outcomes[0], outcomes[1], crashes);
+           refused, unhurt, crashes);
     free(originals[0]);
     free(originals[1]);
     free_scene(s);
@@ -941,10 +948,9 @@ static void test_hostile(void) {
         {"panel", h_panel, "names a panel"},
         {"short_stream", h_short_stream, "9 frames are stated but only 2"},
         {"short_column", h_short_column, "9 frames are stated but only 2"},
-        {"endless", h_endless, "longer than the file"},
-        {"many_frames", h_many_frames, "longer than the file"},
+        {"endless", h_endless, "too long"},
         {"huge_rest", h_huge_rest, "larger than the file"},
-        {"huge_chunked", h_huge_chunked, "larger than the file"},
+        {"huge_chunked", h_huge_chunked, "wrong layout"},
         {"huge_dims", h_huge_dims, "of wrong dimensions"},
         {"rest_rank", h_rest_rank, "of wrong dimensions"},
         {"rest_width", h_rest_width, "of wrong dimensions"},
@@ -984,13 +990,16 @@ static void test_hostile(void) {
         CHECK_MESSAGE(cases[i].message);
         CHECK_MESSAGE(path);
         toile_cache_close(cache, NULL);
-        size_t peak = memory.peak_bytes;
-        CHECK(peak < 64 << 20);
+        CHECK(memory.peak_bytes < 64 << 20);
         CHECK_STATUS(toile_cache_reopen(&memory, path, FIRST, &cache, &error), TOILE_FORMAT);
         toile_cache_close(cache, NULL);
         if (failures > before)
             fprintf(stderr, "  in hostile file %s\n", cases[i].name);
     }
+    /* Frames that are stated but not there are not counted. */
+    write_bytes(path, bytes, size);
+    change_file(path, h_many_frames);
+    check_cache(path, s, 9);
     free(bytes);
     free_scene(s);
 }
@@ -1239,6 +1248,10 @@ static void test_checkpoint(void) {
 
 /* ---- the program ---- */
 
+/* HDF5 loses memory of its own when a file is damaged; ours is counted. Asked for by the leak checker, if any. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
+
 static int write_for_h5py(const char *where, double wait) {
     scene *s = make_scene(2, 50);
     s->garments[1].name = "Rock/übergrößen";
@@ -1302,6 +1315,7 @@ int main(int argc, char **argv) {
         failures = 0;
         tests[i].run();
         CHECK(memory.live == 0);
+        CHECK(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
         /* Nothing is left beside what was asked for. */
         unlink(path);
         CHECK(rmdir(folder) == 0);
