@@ -1,10 +1,9 @@
-/* The bake: load the scene, then for every frame tell the world where colliders and pins go, advance, append
- * to the cache, write the checkpoint. In that order: a checkpoint never names a frame that the cache does not
- * have, so whatever ends the process, the next --resume finds frame and state together.
+/* The bake: load the scene, then for every frame tell the world where colliders and pins go, advance, append to the
+ * cache, and every few seconds write a checkpoint. In that order: a checkpoint never names a frame that the cache does
+ * not have, so whatever ends the process, the next --resume finds frame and state together.
  *
- * Resuming drops frames after the checkpoint and restores the exact state, hence gives the bits of a bake
- * that was never stopped; the state hash of the checkpoint is held against the one in the cache to prove it.
- */
+ * Resuming restores the exact state and simulates the frames after it anew, holding the hash of each against the cached
+ * one: the result has the bits of a bake that was never stopped, and no finished frame is lost or doubted. */
 #include "bake.h"
 
 #include "cache.h"
@@ -19,6 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* A checkpoint costs a wait for the disk; so much work is at stake between two. */
+#define CHECKPOINT_SECONDS 2.0
+
 typedef struct bake {
     const toile_bake_options *options;
     toile_memory memory;
@@ -31,6 +33,9 @@ typedef struct bake {
     int first, last; /* planned */
     int finished;    /* frames in the cache, counted from first */
     int resumed_from;
+    int checkpoint_frame;      /* of the checkpoint on disk */
+    double checkpoint_time;    /* when it was written, toile_now() */
+    int world_frame;           /* that the world has reached */
     bool complete_before; /* there was nothing left to resume */
     int garment_count;
     toile_garment_view *garments;
@@ -266,7 +271,24 @@ static toile_status read_positions(bake *b) {
     return TOILE_OK;
 }
 
-/* The world's present state as the next frame of the cache, and the checkpoint after it. */
+/* The exact state after `frame`, beside the cache. */
+static toile_status write_checkpoint(bake *b, int frame) {
+    double began = toile_now();
+    toile_status status = toile_save_state(b->world, b->state, b->state_size);
+    if (status < 0)
+        return world_failed(b, status, "the state");
+    status = toile_checkpoint_write(b->options->cache_path, toile_scene_fingerprint(b->scene), frame, b->state,
+                                    b->state_size, &b->error);
+    if (status >= 0) {
+        b->checkpoint_frame = frame;
+        b->checkpoint_time = toile_now();
+    }
+    b->report.write_seconds += toile_now() - began;
+    return status;
+}
+
+/* The world's present state as the next frame of the cache, and a checkpoint now and then: frames after it are
+ * simulated anew on --resume, to the same bits. */
 static toile_status write_frame(bake *b, int frame) {
     double began = toile_now();
     toile_statistics statistics = {0};
@@ -286,16 +308,13 @@ static toile_status write_frame(bake *b, int frame) {
     if (status < 0)
         return status;
     b->finished = frame - b->first + 1;
-    status = toile_save_state(b->world, b->state, b->state_size);
-    if (status < 0)
-        return world_failed(b, status, "the state");
-    status = toile_checkpoint_write(b->options->cache_path, toile_scene_fingerprint(b->scene), frame,
-                                    b->state, b->state_size, &b->error);
     b->report.write_seconds += toile_now() - began;
-    return status;
+    return frame == b->first || toile_now() - b->checkpoint_time >= CHECKPOINT_SECONDS ? write_checkpoint(b, frame)
+                                                                                       : TOILE_OK;
 }
 
 static toile_status place_inputs(bake *b, int frame) {
+    b->world_frame = frame;
     toile_status status = toile_scene_prepare(b->scene, frame, &b->error);
     if (status < 0)
         return status;
@@ -443,16 +462,14 @@ static toile_status tell_changed(bake *b, const char *cached_json) {
 }
 
 /* --frames A-B with --resume: A may say the frame that comes next, and nothing else. */
-static toile_status check_start(bake *b, int checkpoint) {
+static toile_status check_start(bake *b, int next) {
     const toile_frame_range *frames = &b->options->frames;
-    if (!frames->given || frames->first == b->first || frames->first == checkpoint + 1)
+    if (!frames->given || frames->first == b->first || frames->first == next)
         return TOILE_OK;
-    return toile_fail(
-        &b->error, TOILE_INVALID,
-        "--resume --frames %d-%d: the checkpoint of %s is at frame %d, so the bake can go on at frame "
-        "%d only; write --frames %d-%d, or start anew without --resume",
-        frames->first, frames->last, b->options->cache_path, checkpoint, checkpoint + 1, checkpoint + 1,
-        frames->last);
+    return toile_fail(&b->error, TOILE_INVALID,
+                      "--resume --frames %d-%d: %s goes on at frame %d and nowhere else; write --frames %d-%d, or start "
+                      "anew without --resume",
+                      frames->first, frames->last, b->options->cache_path, next, next, frames->last);
 }
 
 /* Restores the state after `frame`; the cache must hold that frame with the same hash. */
@@ -469,6 +486,38 @@ static toile_status restore(bake *b, int frame, const void *state, size_t size, 
             "the checkpoint %s.state is not of the cache beside it (frame %d differs); bake anew "
             "without --resume",
             b->options->cache_path, frame);
+    return TOILE_OK;
+}
+
+static toile_status advance(bake *b, int frame) {
+    toile_status status = toile_scene_prepare(b->scene, frame, &b->error);
+    if (status < 0)
+        return status;
+    status = toile_advance(b->world, 1.0 / toile_scene_fps(b->scene));
+    if (status < 0) {
+        char doing[32];
+        snprintf(doing, sizeof doing, "frame %d", frame);
+        return world_failed(b, status, doing);
+    }
+    b->world_frame = frame;
+    return TOILE_OK;
+}
+
+/* From the checkpoint after `frame` to the last finished frame. */
+static toile_status replay(bake *b, toile_cache *old, int frame) {
+    while (frame < b->resumed_from) {
+        toile_cache_frame cached;
+        toile_status status = advance(b, ++frame);
+        if (status >= 0)
+            status = toile_cache_read_frame(old, frame - b->first, &cached, &b->error);
+        if (status < 0)
+            return status;
+        if (toile_state_hash(b->world) != cached.state_hash)
+            return toile_fail(&b->error, TOILE_FORMAT,
+                              "frame %d comes out differently from the one in %s: it was baked by another build of Toile or "
+                              "changed since. Bake anew without --resume",
+                              frame, b->options->cache_path);
+    }
     return TOILE_OK;
 }
 
@@ -493,7 +542,8 @@ static toile_status start_resumed(bake *b) {
                    inner.message);
         goto out;
     }
-    if (fingerprint != toile_scene_fingerprint(b->scene)) {
+    bool changed = fingerprint != toile_scene_fingerprint(b->scene);
+    if (changed) {
         status = tell_changed(b, header->settings_json);
         if (status < 0)
             goto out;
@@ -506,9 +556,6 @@ static toile_status start_resumed(bake *b) {
             path, header->first_frame, header->garment_count, b->first, b->garment_count);
         goto out;
     }
-    status = check_start(b, frame);
-    if (status < 0)
-        goto out;
     if (frame < b->first || frame >= b->first + finished) {
         status = toile_fail(
             &b->error, TOILE_FORMAT,
@@ -523,16 +570,24 @@ static toile_status start_resumed(bake *b) {
     status = restore(b, frame, state, size, cached.state_hash);
     if (status < 0)
         goto out;
-    b->finished = finished;
-    b->resumed_from = frame;
-    if (frame >= b->last) {
+    /* Frames after the checkpoint stay and are simulated anew up to the last, each held against the cached one; with
+     * changed input they would differ, so then they go. */
+    b->checkpoint_frame = frame;
+    b->finished = changed ? frame - b->first + 1 : finished;
+    b->resumed_from = b->first + b->finished - 1;
+    status = check_start(b, b->resumed_from + 1);
+    if (status < 0)
+        goto out;
+    if (b->resumed_from >= b->last) {
         b->complete_before = true;
         goto out;
     }
+    status = replay(b, old, frame);
+    if (status < 0)
+        goto out;
     toile_cache_close(old, NULL);
     old = NULL;
-    b->finished = frame - b->first + 1;
-    status = toile_cache_reopen(&b->memory, path, frame, &b->cache, &b->error);
+    status = toile_cache_reopen(&b->memory, path, b->resumed_from, &b->cache, &b->error);
 out:
     toile_cache_close(old, NULL);
     toile_free(&b->memory, state);
@@ -542,20 +597,12 @@ out:
 /* ---- the loop ---- */
 
 static toile_status run_frames(bake *b) {
-    const double seconds = 1.0 / toile_scene_fps(b->scene);
     for (int frame = b->first + b->finished; frame <= b->last; frame++) {
         if (stops > 0)
             return toile_fail(&b->error, TOILE_CANCELLED, "stopped by a signal");
-        toile_status status = toile_scene_prepare(b->scene, frame, &b->error);
-        if (status < 0)
-            return status;
-        status = toile_advance(b->world, seconds);
-        if (status < 0) {
-            char doing[32];
-            snprintf(doing, sizeof doing, "frame %d", frame);
-            return world_failed(b, status, doing);
-        }
-        status = write_frame(b, frame);
+        toile_status status = advance(b, frame);
+        if (status >= 0)
+            status = write_frame(b, frame);
         if (status < 0)
             return status;
         toile_statistics statistics = {0};
@@ -564,6 +611,20 @@ static toile_status run_frames(bake *b) {
         toile_progress_frame(&b->progress, frame, &statistics);
     }
     return TOILE_OK;
+}
+
+/* At the end of a run, unless the world is ahead of the cache (a frame that could not be written): then the checkpoint
+ * before it stands. A first failure is worth more than a second. */
+static toile_status last_checkpoint(bake *b, toile_status status) {
+    int last = b->first + b->finished - 1;
+    if (!b->cache || b->checkpoint_frame == last || b->world_frame != last)
+        return status;
+    toile_error kept = b->error;
+    toile_status written = write_checkpoint(b, last);
+    if (status >= 0)
+        return written;
+    b->error = kept;
+    return status;
 }
 
 /* ---- the end ---- */
@@ -684,6 +745,7 @@ int toile_bake(const toile_bake_options *options) {
         toile_progress_start(&b.progress, options->progress, "bake", toile_scene_name(b.scene),
                              options->cache_path, b.first, b.last, b.finished);
         status = run_frames(&b);
+        status = last_checkpoint(&b, status);
     }
     int exit_code = tell_end(&b, status);
 

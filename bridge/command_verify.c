@@ -7,14 +7,11 @@
 #include "intersect.h"
 #include "scene.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -39,36 +36,15 @@ typedef struct verify {
 
 /* ---- the scene of a cache ---- */
 
-/* A scene is loaded from a file, so the one in the cache becomes one for a moment. */
-static toile_scene *load_kept_scene(const char *text, toile_error *error) {
-    const char *folder = getenv("TMPDIR");
-    char path[4096];
-    toile_scene *scene = NULL;
-    if (snprintf(path, sizeof path, "%s/toile-scene-XXXXXX", folder && *folder ? folder : "/tmp") >=
-        (int)sizeof path) {
-        toile_fail(error, TOILE_IO, "the name of the folder for temporary files (TMPDIR) is too long");
-        return NULL;
-    }
-    int fd = mkstemp(path);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    bool written = file && fputs(text, file) >= 0;
-    written = file && fclose(file) == 0 && written;
-    if (written)
-        toile_scene_load(NULL, path, NULL, 0, &scene, error);
-    else
-        toile_fail(error, TOILE_IO, "%s cannot be written: %s", path, strerror(errno));
-    if (fd >= 0)
-        unlink(path);
-    return scene;
-}
-
 toile_scene *toile_open_cache_scene(const toile_cache *cache, const char *scene_path, toile_error *error) {
     const toile_cache_header *header = toile_cache_get_header(cache);
-    if (!scene_path)
-        return load_kept_scene(header->settings_json, error);
+    const char *kept = header->settings_json;
     toile_scene *scene = NULL;
-    toile_scene_load(NULL, scene_path, NULL, 0, &scene, error);
-    if (scene && toile_scene_fingerprint(scene) != header->fingerprint)
+    if (scene_path)
+        toile_scene_load(NULL, scene_path, NULL, 0, &scene, error);
+    else
+        toile_scene_load_text(NULL, kept, strlen(kept), "the scene in the cache", NULL, 0, &scene, error);
+    if (scene && scene_path && toile_scene_fingerprint(scene) != header->fingerprint)
         toile_complain(
             0,
             "warning: %s is not quite the scene of the bake (changed since, or baked with --set); its "

@@ -9,7 +9,6 @@
  * Broad phase: triangles sorted along a Morton curve; halving that order again and again is the tree. */
 #include "intersect.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -606,16 +605,11 @@ out:
     return status;
 }
 
-/* A plane is drawn as a square, but is solid all the way below it. The square alone does not tell it from a
- * mesh. */
-static bool is_plane(const json_t *colliders, int collider) {
-    const json_t *shape = json_object_get(json_array_get(colliders, (size_t)collider), "shape");
-    return json_is_string(shape) && strcmp(json_string_value(shape), "plane") == 0;
-}
-
 static toile_status judge_collider(toile_memory *memory, const toile_surface *cloth, const double *points,
                                    int point_count, bool *inside, toile_scene *scene, int collider,
-                                   bool plane, toile_judgement *judgement, toile_error *error) {
+                                   toile_judgement *judgement, toile_error *error) {
+    /* A plane is drawn as a square, but is solid all the way below it. */
+    bool plane = toile_scene_collider_shape(scene, collider) == TOILE_PLANE;
     int vertices, faces;
     const double *positions;
     const int *triangles;
@@ -658,7 +652,6 @@ toile_status toile_judge_frame(toile_memory *memory, int garment_count, const to
     double *points = NULL;
     bool *inside = NULL;
     int point_count = 0;
-    json_t *resolved = NULL;
     toile_status status =
         join_garments(memory, garment_count, garments, positions, &cloth, &points, &point_count, error);
     if (status < 0)
@@ -670,15 +663,11 @@ toile_status toile_judge_frame(toile_memory *memory, int garment_count, const to
         status = toile_fail_memory(error, "the vertices of a frame");
         goto out;
     }
-    resolved = scene ? json_loads(toile_scene_resolved_json(scene), 0, NULL) : NULL;
-    const json_t *colliders = json_object_get(resolved, "colliders");
     for (int c = 0; scene && c < toile_scene_collider_count(scene) && status >= 0; c++)
-        status = judge_collider(memory, cloth, points, point_count, inside, scene, c, is_plane(colliders, c),
-                                judgement, error);
+        status = judge_collider(memory, cloth, points, point_count, inside, scene, c, judgement, error);
     for (int i = 0; i < point_count; i++)
         judgement->inside += inside[i];
 out:
-    json_decref(resolved);
     toile_free(memory, inside);
     toile_free(memory, points);
     toile_surface_free(cloth);

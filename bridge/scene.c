@@ -16,14 +16,12 @@
 
 /* ---- loading ---- */
 
-static toile_status parse(loader *l, const char *path, const char *const *sets, int set_count) {
-    size_t size;
-    toile_status status = toile_read_file(l->memory, path, SCENE_MOST, &l->text, &size, l->error);
-    if (status != TOILE_OK)
-        return status;
+/* The text to JSON with the sets in it, and its form checked. */
+static toile_status parse(loader *l, const char *path, const char *text, size_t size, const char *const *sets,
+                          int set_count) {
     /* Some editors begin files with a byte order mark, which JSON has not. */
-    size_t mark = size >= 3 && memcmp(l->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    l->source = (toile_source){.file = path, .text = l->text + mark, .size = size - mark};
+    size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    l->source = (toile_source){.file = path, .text = text + mark, .size = size - mark};
     json_error_t problem;
     l->root = json_loadb(l->source.text, l->source.size, JSON_REJECT_DUPLICATES, &problem);
     if (!l->root)
@@ -38,7 +36,7 @@ static toile_status parse(loader *l, const char *path, const char *const *sets, 
     if (set_count > 0 && !json_is_object(l->root))
         set_count = 0; /* the form is refused below */
     for (int i = 0; i < set_count; i++) {
-        status = toile_scene_apply_set(l, &l->sets[i], sets[i]);
+        toile_status status = toile_scene_apply_set(l, &l->sets[i], sets[i]);
         if (status != TOILE_OK)
             return status;
         l->source.set_count = i + 1;
@@ -81,10 +79,11 @@ static toile_status build(const loader *l) {
     return TOILE_OK;
 }
 
-toile_status toile_scene_load(const toile_hooks *hooks, const char *path, const char *const *sets,
-                              int set_count, toile_scene **scene, toile_error *error) {
+/* `text` null: that of the file. */
+static toile_status load(const toile_hooks *hooks, const char *path, const char *text, size_t size,
+                         const char *const *sets, int set_count, toile_scene **scene, toile_error *error) {
     if (!path || !scene || set_count < 0 || (set_count > 0 && !sets))
-        return toile_fail(error, TOILE_MISUSE, "toile_scene_load needs a path and a place for the scene");
+        return toile_fail(error, TOILE_MISUSE, "loading a scene needs a path and a place for the scene");
     toile_error unwanted;
     toile_memory memory;
     toile_allocator allocator = {0};
@@ -101,7 +100,13 @@ toile_status toile_scene_load(const toile_hooks *hooks, const char *path, const 
     if (hooks)
         l.scene->hooks = *hooks;
 
-    toile_status status = parse(&l, path, sets, set_count);
+    toile_status status = TOILE_OK;
+    if (!text) {
+        status = toile_read_file(l.memory, path, SCENE_MOST, &l.text, &size, l.error);
+        text = l.text;
+    }
+    if (status == TOILE_OK)
+        status = parse(&l, path, text, size, sets, set_count);
     if (status == TOILE_OK)
         status = load_head(&l, path);
     if (status == TOILE_OK && toile_create(hooks, &l.scene->world) < 0)
@@ -134,39 +139,30 @@ toile_status toile_scene_load(const toile_hooks *hooks, const char *path, const 
     return status;
 }
 
+toile_status toile_scene_load(const toile_hooks *hooks, const char *path, const char *const *sets,
+                              int set_count, toile_scene **scene, toile_error *error) {
+    return load(hooks, path, NULL, 0, sets, set_count, scene, error);
+}
+
+toile_status toile_scene_load_text(const toile_hooks *hooks, const char *text, size_t length,
+                                   const char *path, const char *const *sets, int set_count,
+                                   toile_scene **scene, toile_error *error) {
+    if (!text)
+        return toile_fail(error, TOILE_MISUSE, "toile_scene_load_text needs a text");
+    return load(hooks, path, text, length, sets, set_count, scene, error);
+}
+
 void toile_scene_free(toile_scene *scene) {
     if (!scene)
         return;
-    toile_memory memory = scene->memory;
     toile_destroy(scene->world);
-    for (int i = 0; i < scene->garment_count; i++) {
-        toile_free(&memory, scene->garments[i].name);
-        toile_free(&memory, scene->garments[i].start);
-    }
-    for (int i = 0; i < scene->collider_count; i++) {
-        collider *c = &scene->colliders[i];
-        toile_free(&memory, c->name);
-        toile_free(&memory, c->motion.keys);
-        toile_free(&memory, c->local);
-        toile_free(&memory, c->moved);
-        toile_free(&memory, c->triangles);
-        toile_free(&memory, c->before);
-        toile_free(&memory, c->after);
-    }
-    for (int i = 0; i < scene->pin_count; i++) {
-        pin *p = &scene->pins[i];
-        toile_free(&memory, p->name);
-        toile_free(&memory, p->motion.keys);
-        toile_free(&memory, p->vertices);
-        toile_free(&memory, p->start);
-        toile_free(&memory, p->target);
-    }
-    toile_free(&memory, scene->garments);
-    toile_free(&memory, scene->colliders);
-    toile_free(&memory, scene->pins);
-    toile_free(&memory, scene->name);
-    toile_free(&memory, scene->folder);
-    toile_free(&memory, scene->resolved);
+    toile_scene_free_garments(scene);
+    toile_scene_free_colliders(scene);
+    toile_scene_free_pins(scene);
+    toile_free(&scene->memory, scene->name);
+    toile_free(&scene->memory, scene->folder);
+    toile_free(&scene->memory, scene->resolved);
+    toile_memory memory = scene->memory;
     toile_free(&memory, scene);
 }
 

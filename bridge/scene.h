@@ -18,6 +18,10 @@ typedef struct toile_scene toile_scene;
  * are made if they are missing, and the result is checked like a file. */
 toile_status toile_scene_load(const toile_hooks *hooks, const char *path, const char *const *sets, int set_count,
                               toile_scene **scene, toile_error *error);
+/* The same for a scene that is in memory: `length` bytes of text, which need not end with a zero. `path` stands for the
+ * file: messages name it, and files that the scene names are seen from its folder. It need not exist. */
+toile_status toile_scene_load_text(const toile_hooks *hooks, const char *text, size_t length, const char *path,
+                                   const char *const *sets, int set_count, toile_scene **scene, toile_error *error);
 void toile_scene_free(toile_scene *scene);
 
 toile_world *toile_scene_world(const toile_scene *scene);
@@ -37,23 +41,16 @@ uint64_t toile_scene_fingerprint(const toile_scene *scene);
 toile_status toile_scene_prepare(toile_scene *scene, int frame, toile_error *error);
 
 /* Every collider as a triangle mesh at the pose last prepared: for verify, pictures, viewers. Primitives are
- * tessellated, planes are cut to a square of 2 m. Caller-owned copies through the scene's memory; views until the
- * next prepare. */
+ * tessellated, planes are cut to a square of 2 m. The arrays are the scene's and stay until the next prepare. Colliders
+ * are numbered from 0 to their count less 1. */
 int toile_scene_collider_count(const toile_scene *scene);
 const char *toile_scene_collider_name(const toile_scene *scene, int collider);
+toile_shape toile_scene_collider_shape(const toile_scene *scene, int collider);
 toile_status toile_scene_collider_mesh(toile_scene *scene, int collider, int *vertex_count, const double **positions,
                                        int *triangle_count, const int **triangles, toile_error *error);
 
 /* JSON Schema (draft 2020-12) of a scene file as text, allocated with malloc for the caller to free. Null when out
  * of memory. */
 char *toile_scene_schema(void);
-
-/* ---- between scene.c and scene_schema.c ---- */
-
-struct json_t;
-struct toile_source;
-/* Keys, kinds of values, ranges and counts of a whole scene, by the tables that the schema is made from. */
-toile_status toile_scene_check_form(const struct toile_source *source, const struct json_t *scene,
-                                    toile_error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* Colliders of a scene: primitives, meshes and sequences of mesh files, and where they are from frame to frame. */
+/* Colliders of a scene: primitives, meshes and sequences of mesh files, and where they are from frame to
+ * frame. */
 #include "scene_internal.h"
 
 #include "hash.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define FRICTION 0.3                /* if nobody says */
+#define FRICTION 0.3 /* if nobody says */
 
 /* ---- mesh files ---- */
 
@@ -146,13 +147,14 @@ static toile_status load_collider_mesh(loader *l, const json_t *object, const to
         status = find_sequence(l, object, place, c);
         return status != TOILE_OK
                    ? status
-                   : blame(l, &here, read_sequence(l->scene, c, l->scene->first, &read, l->error));
+                   : toile_scene_blame_file(l, &here,
+                                            read_sequence(l->scene, c, l->scene->first, &read, l->error));
     }
     toile_place here = {place, "obj", 0};
     char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "obj", ""));
     if (!path)
         return no_memory(l);
-    status = blame(l, &here, toile_obj_read(l->memory, path, &obj, l->error));
+    status = toile_scene_blame_file(l, &here, toile_obj_read(l->memory, path, &obj, l->error));
     if (status == TOILE_OK)
         status = toile_obj_check(l->memory, &obj, c->scale, false, l->error);
     if (status == TOILE_OK)
@@ -167,7 +169,7 @@ static toile_status load_collider_mesh(loader *l, const json_t *object, const to
 
 static toile_status load_collider(loader *l, const json_t *object, const toile_place *place, collider *c) {
     static const char *const SHAPES[] = {
-        [TOILE_SPHERE] = "sphere", [TOILE_BOX] = "box",     [TOILE_CAPSULE] = "capsule",
+        [TOILE_SPHERE] = "sphere",     [TOILE_BOX] = "box",     [TOILE_CAPSULE] = "capsule",
         [TOILE_CYLINDER] = "cylinder", [TOILE_PLANE] = "plane", [TOILE_MESH] = "mesh"};
     toile_collider made = {.name = c->name};
     while (strcmp(SHAPES[c->shape], read_text(object, "shape", "")) != 0)

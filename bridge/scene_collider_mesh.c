@@ -1,12 +1,12 @@
-/* Colliders as triangle meshes, for those who look at a scene rather than simulate it: primitives are tessellated
- * when first asked for. The simulation never sees these meshes. */
+/* Colliders as triangle meshes, for those who look at a scene rather than simulate it: primitives are
+ * tessellated when first asked for. The simulation never sees these meshes. */
 #include "scene_internal.h"
 
 #include <math.h>
 #include <string.h>
 
 #define PI 3.14159265358979323846
-enum { AROUND = 48 };               /* corners of a tessellated circle */
+enum { AROUND = 48 }; /* corners of a tessellated circle */
 
 int toile_scene_collider_count(const toile_scene *scene) {
     return scene->collider_count;
@@ -14,6 +14,10 @@ int toile_scene_collider_count(const toile_scene *scene) {
 
 const char *toile_scene_collider_name(const toile_scene *scene, int index) {
     return scene->colliders[index].name;
+}
+
+toile_shape toile_scene_collider_shape(const toile_scene *scene, int index) {
+    return scene->colliders[index].shape;
 }
 
 static bool make_room(toile_memory *memory, collider *c, int vertices, int triangles) {

@@ -135,7 +135,8 @@ toile_status toile_scene_check_fabrics(loader *l) {
 }
 
 /* The world's fabric for a "fabric" value: a name, an object or null. Each name is made once. */
-toile_status toile_scene_use_fabric(const loader *l, const json_t *value, const toile_place *place, int *fabric) {
+toile_status toile_scene_use_fabric(const loader *l, const json_t *value, const toile_place *place,
+                                    int *fabric) {
     if (json_is_object(value)) {
         toile_status status = check_base(l, value, place);
         return status != TOILE_OK ? status

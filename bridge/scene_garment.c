@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RESOLUTION = 41 };           /* particles along the longer side of a grid, if nobody says */
+enum { RESOLUTION = 41 }; /* particles along the longer side of a grid, if nobody says */
 
 /* A resolution is a pair, or one number for the longer side with squares kept as square as they can be. */
 static void read_resolution(const loader *l, const json_t *grid, const double size[2], int counts[2]) {
@@ -49,7 +49,8 @@ static toile_status load_grid(const loader *l, const json_t *object, const toile
     toile_pose_turn(&pose, (double[3]){g->size[0], 0, 0}, grid.u_axis);
     toile_pose_turn(&pose, (double[3]){0, g->size[1], 0}, grid.v_axis);
 
-    toile_status status = toile_scene_use_fabric(l, json_object_get(object, "fabric"), &fabric_place, &grid.fabric);
+    toile_status status =
+        toile_scene_use_fabric(l, json_object_get(object, "fabric"), &fabric_place, &grid.fabric);
     if (status != TOILE_OK)
         return status;
     status = toile_add_grid(l->scene->world, &grid, &g->index);
@@ -74,7 +75,8 @@ static toile_status load_panels(const loader *l, const json_t *object, const toi
     const json_t *panels = json_object_get(object, "panels");
     toile_place fabric_place = {place, "fabric", 0}, panels_place = {place, "panels", 0};
     int fabric;
-    toile_status status = toile_scene_use_fabric(l, json_object_get(object, "fabric"), &fabric_place, &fabric);
+    toile_status status =
+        toile_scene_use_fabric(l, json_object_get(object, "fabric"), &fabric_place, &fabric);
     if (status != TOILE_OK)
         return status;
     for (int i = 0; i < obj->panel_count; i++) {
@@ -122,7 +124,7 @@ static toile_status load_mesh(loader *l, const json_t *object, const toile_place
     toile_status status = TOILE_OK;
     toile_obj obj = {0};
     double *corner_uv = NULL, *panel_scales = NULL, scale = 1, uv_scale = 1;
-    int *panel_fabrics = NULL;
+    int *panel_fabrics = NULL, subdivide = 0;
     toile_key key = {0};
     toile_place here = {place, "obj", 0};
     char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "obj", ""));
@@ -130,7 +132,7 @@ static toile_status load_mesh(loader *l, const json_t *object, const toile_place
         status = no_memory(l);
         goto out;
     }
-    status = blame(l, &here, toile_obj_read(l->memory, path, &obj, l->error));
+    status = toile_scene_blame_file(l, &here, toile_obj_read(l->memory, path, &obj, l->error));
     if (status != TOILE_OK)
         goto out;
     l->files = toile_hash(l->files, &obj.hash, sizeof obj.hash);
@@ -140,24 +142,33 @@ static toile_status load_mesh(loader *l, const json_t *object, const toile_place
     if (status != TOILE_OK)
         goto out;
 
-    g->vertex_count = obj.vertex_count;
-    g->start = toile_alloc(l->memory, (size_t)obj.vertex_count, 3 * sizeof *g->start);
     corner_uv = toile_alloc(l->memory, (size_t)obj.corner_count, 2 * sizeof *corner_uv);
-    panel_fabrics = toile_alloc(l->memory, (size_t)obj.panel_count, sizeof *panel_fabrics);
-    panel_scales = toile_alloc(l->memory, (size_t)obj.panel_count, 2 * sizeof *panel_scales);
-    if (!g->start || !corner_uv || !panel_fabrics || !panel_scales) {
+    if (!corner_uv) {
         status = no_memory(l);
         goto out;
     }
-    read_place(object, &key);
-    toile_pose pose = toile_pose_from(key.origin, key.rotate);
-    transform(&pose, scale, obj.positions, obj.vertex_count, g->start);
     if (strcmp(read_text(object, "uv", "file"), "flat") == 0)
         status = toile_obj_uv_flat(l->memory, &obj, scale * uv_scale, corner_uv, l->error);
     else
         status = toile_obj_uv_from_file(&obj, uv_scale, corner_uv, l->error);
     if (status != TOILE_OK)
         goto out;
+    read_int(object, "subdivide", &subdivide);
+    status = toile_obj_subdivide(l->memory, &obj, &corner_uv, subdivide, l->error);
+    if (status != TOILE_OK)
+        goto out;
+
+    g->vertex_count = obj.vertex_count;
+    g->start = toile_alloc(l->memory, (size_t)obj.vertex_count, 3 * sizeof *g->start);
+    panel_fabrics = toile_alloc(l->memory, (size_t)obj.panel_count, sizeof *panel_fabrics);
+    panel_scales = toile_alloc(l->memory, (size_t)obj.panel_count, 2 * sizeof *panel_scales);
+    if (!g->start || !panel_fabrics || !panel_scales) {
+        status = no_memory(l);
+        goto out;
+    }
+    read_place(object, &key);
+    toile_pose pose = toile_pose_from(key.origin, key.rotate);
+    transform(&pose, scale, obj.positions, obj.vertex_count, g->start);
     warn_of_area(l, g, &obj, corner_uv);
     status = load_panels(l, object, place, &obj, panel_fabrics, panel_scales);
     if (status != TOILE_OK)

@@ -11,6 +11,7 @@
 
 enum { NAMES_MOST = 1100 };         /* names in one message; more than any list of a scene has */
 
+typedef struct garment {
     char *name;
     int index;                      /* in the world */
     int vertex_count;
@@ -73,7 +74,7 @@ typedef struct loader {
     toile_memory *memory;
     toile_error *error;
     json_t *root;
-    char *text;
+    char *text;                     /* of the file; null if the caller has the text */
     toile_source source;
     toile_source_set *sets;
     int *fabrics;                   /* of the world: default, named, the scene's; -1 until one is used */
@@ -152,3 +153,57 @@ static inline const char *name_of_pin(const toile_scene *scene, int i) {
 }
 
 typedef const char *name_of(const toile_scene *scene, int i);
+
+/* ---- scene_read.c ---- */
+
+/* "frames" of an object; what was there stays if it has none. */
+toile_status toile_scene_read_frames(const loader *l, const json_t *object, const toile_place *place, int *first,
+                                     int *last);
+/* The name of the i-th garment, collider or pin (i is the place's index): as written, or its kind and number. */
+toile_status toile_scene_take_name(const loader *l, const json_t *object, const toile_place *place, name_of *of,
+                                   const char *kind, char **name);
+/* -1 if there is none. */
+int toile_scene_find_name(const toile_scene *scene, name_of *of, int count, const char *name);
+toile_status toile_scene_refuse_name(const loader *l, const toile_place *place, const char *name, name_of *of,
+                                     int count);
+/* Files are seen from the scene file's folder. For the caller to free; null when memory is out. */
+char *toile_scene_path_of(const toile_scene *scene, toile_memory *memory, const char *file);
+/* Says where the scene names a file that could not be read; other errors stay as they are, since what is wrong in a
+ * file has its own name and line. Returns the status. */
+toile_status toile_scene_blame_file(const loader *l, const toile_place *place, toile_status status);
+/* "motion" of an object. `origin` is what its keys call the position; they take what they do not say from `rest`. */
+toile_status toile_scene_load_motion(const loader *l, const json_t *object, const toile_place *place, const char *origin,
+                                     toile_motion *motion);
+
+/* ---- scene_schema.c, scene_set.c, scene_fabric.c ---- */
+
+/* Keys, kinds of values, ranges and counts of a whole scene, by the tables that the schema is made from. */
+toile_status toile_scene_check_form(const toile_source *source, const json_t *scene, toile_error *error);
+/* Puts the value of a "path=value" into the scene, and both spellings of the path into `set`. */
+toile_status toile_scene_apply_set(const loader *l, toile_source_set *set, const char *text);
+toile_status toile_scene_load_settings(const loader *l);
+toile_status toile_scene_check_fabrics(loader *l);
+/* The world's fabric for a "fabric" value: a name, an object or null. Each name is made once. */
+toile_status toile_scene_use_fabric(const loader *l, const json_t *value, const toile_place *place, int *fabric);
+
+/* ---- scene_garment.c, scene_collider.c, scene_pin.c ---- */
+
+toile_status toile_scene_load_garments(loader *l);
+void toile_scene_free_garments(toile_scene *scene);
+/* Needs nothing loaded before. */
+toile_status toile_scene_load_colliders(loader *l);
+toile_status toile_scene_prepare_collider(toile_scene *scene, collider *c, int frame, toile_error *error);
+void toile_scene_free_colliders(toile_scene *scene);
+/* Needs garments and colliders. */
+toile_status toile_scene_load_pins(loader *l);
+toile_status toile_scene_prepare_pin(toile_scene *scene, pin *p, int frame, toile_error *error);
+void toile_scene_free_pins(toile_scene *scene);
+
+/* ---- scene_resolved.c ---- */
+
+/* Fills l->root with what it left to defaults and keeps it as the scene's text. */
+toile_status toile_scene_write_resolved(const loader *l);
+/* Of the filled scene and its mesh files. */
+toile_status toile_scene_take_fingerprint(const loader *l);
+
+#endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GROWN_MOST = 1000 };         /* vertices that "within" can grow: the work is this times the garment */
+enum { GROWN_MOST = 1000 }; /* vertices that "within" can grow: the work is this times the garment */
 
 /* ---- selections ---- */
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-toile_status toile_scene_read_frames(const loader *l, const json_t *object, const toile_place *place, int *first,
-                                int *last) {
+toile_status toile_scene_read_frames(const loader *l, const json_t *object, const toile_place *place,
+                                     int *first, int *last) {
     double frames[2] = {*first, *last};
     toile_place here = {place, "frames", 0};
     read_vector(object, "frames", 2, frames);
@@ -26,7 +26,7 @@ int toile_scene_find_name(const toile_scene *scene, name_of *of, int count, cons
 }
 
 toile_status toile_scene_refuse_name(const loader *l, const toile_place *place, const char *name, name_of *of,
-                                int count) {
+                                     int count) {
     const char *known[NAMES_MOST];
     char text[600];
     for (int i = 0; i < count; i++)
@@ -35,9 +35,8 @@ toile_status toile_scene_refuse_name(const loader *l, const toile_place *place, 
     return REFUSE(place, "found \"%.64s\"; %s", name, text);
 }
 
-/* The name of the i-th garment, collider or pin: as written, or its kind and number. */
-toile_status toile_scene_take_name(const loader *l, const json_t *object, const toile_place *place, name_of *of,
-                              const char *kind, char **name) {
+toile_status toile_scene_take_name(const loader *l, const json_t *object, const toile_place *place,
+                                   name_of *of, const char *kind, char **name) {
     char made[32];
     snprintf(made, sizeof made, "%s_%zu", kind, place->index);
     const char *text = read_text(object, "name", made);
@@ -51,7 +50,6 @@ toile_status toile_scene_take_name(const loader *l, const json_t *object, const 
 
 /* ---- files ---- */
 
-/* Files are seen from the scene file's folder. */
 char *toile_scene_path_of(const toile_scene *scene, toile_memory *memory, const char *file) {
     const char *folder = file[0] == '/' ? "" : scene->folder;
     size_t size = strlen(folder) + strlen(file) + 1;
@@ -61,8 +59,7 @@ char *toile_scene_path_of(const toile_scene *scene, toile_memory *memory, const 
     return path;
 }
 
-/* A file that cannot be opened is the scene's mistake; what is wrong in it has its own name and line. */
-static toile_status blame(const loader *l, const toile_place *place, toile_status status) {
+toile_status toile_scene_blame_file(const loader *l, const toile_place *place, toile_status status) {
     if (status != TOILE_IO)
         return status;
     toile_error inner = *l->error;
@@ -71,9 +68,8 @@ static toile_status blame(const loader *l, const toile_place *place, toile_statu
 
 /* ---- motions ---- */
 
-/* Keys take what they do not say from `rest`. */
 toile_status toile_scene_load_motion(const loader *l, const json_t *object, const toile_place *place,
-                                const char *origin, toile_motion *motion) {
+                                     const char *origin, toile_motion *motion) {
     const json_t *value = json_object_get(object, "motion"), *keys = json_object_get(value, "keys");
     toile_place motion_place = {place, "motion", 0}, keys_place = {&motion_place, "keys", 0};
     if (!value)

@@ -1,5 +1,5 @@
-/* The scene written out with everything it left to defaults, as the cache keeps it, and the hash of all input that
- * decides the result. */
+/* The scene written out with everything it left to defaults, as the cache keeps it, and the hash of all input
+ * that decides the result. */
 #include "scene_internal.h"
 
 #include "hash.h"

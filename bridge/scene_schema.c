@@ -1,13 +1,10 @@
 /* The form of a scene file as data: which keys an object has, what their values are, what they mean. One walk
  * over the tables checks a scene (toile_scene_check_form), another writes them as JSON Schema
  * (toile_scene_schema), so that the two cannot differ. What needs more than the form, such as names that must
- * exist, is in scene.c. */
-#include "scene.h"
+ * exist, is in the files that load things. */
+#include "scene_internal.h"
 
-#include "json_place.h"
 #include "settings.h"
-
-#include <jansson.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -212,6 +209,7 @@ static const rule PANEL = {
 };
 static const rule PANELS = {.form = MAP, .item = &PANEL, .says = "use {\"panel name\": {\"fabric\": ...}}"};
 CHOICE_RULE(UV, "file", "flat");
+INTEGER_RULE(SUBDIVIDE, 0, 4, "a mesh is subdivided 0 to 4 times, each of which makes four faces of one");
 static const rule GARMENT = {
     .form = OBJECT,
     .says = "use {\"name\": ..., \"grid\": ...}",
@@ -226,6 +224,9 @@ static const rule GARMENT = {
          "Material coordinates. file: the vt of the OBJ, in metres; flat: each panel is flat in the file"},
         {"uv_scale", &SCALE, false, "1", "Factor on material coordinates"},
         {"scale", &SCALE, false, "1", "Factor on the file's positions; 0.01 if they are in centimetres"},
+        {"subdivide", &SUBDIVIDE, false, "0",
+         "How many times every face is cut into four at the middles of its edges: the resolution of a mesh. "
+         "Vertices of the file keep their numbers; select pins by box or sphere to hold those between them too"},
         {"panels", &PANELS, false, NULL, "Fabrics and rest scales of panels that differ from the garment's"},
         {"keep_start_angles", &BOOLEAN_RULE, false, "false",
          "Whether the folds of the file are at rest; else flat is"},
@@ -236,6 +237,7 @@ static const rule GARMENT = {
         {FIRST_NEEDS_ONE, {"uv", "obj"}},
         {FIRST_NEEDS_ONE, {"uv_scale", "obj"}},
         {FIRST_NEEDS_ONE, {"scale", "obj"}},
+        {FIRST_NEEDS_ONE, {"subdivide", "obj"}},
         {FIRST_NEEDS_ONE, {"panels", "obj"}},
         {FIRST_NEEDS_ONE, {"keep_start_angles", "obj"}},
         {0}},

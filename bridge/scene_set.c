@@ -1,4 +1,5 @@
-/* `--set path=value`: a value of the scene changed before anything is checked. scene.h says how paths are written. */
+/* `--set path=value`: a value of the scene changed before anything is checked. scene.h says how paths are
+ * written. */
 #include "scene_internal.h"
 
 #include "settings.h"
@@ -112,8 +113,10 @@ toile_status toile_scene_apply_set(const loader *l, toile_source_set *set, const
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : 0;
     if (length == 0 || length >= sizeof set->written)
-        return toile_fail(l->error, TOILE_INVALID, "--set %.80s: write it as path=value, for example "
-                          "settings.time_step=0.01", text);
+        return toile_fail(l->error, TOILE_INVALID,
+                          "--set %.80s: write it as path=value, for example "
+                          "settings.time_step=0.01",
+                          text);
     memcpy(set->written, text, length);
     set->written[length] = 0;
 

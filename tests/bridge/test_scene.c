@@ -239,6 +239,10 @@ static const bad BAD[] = {
      "scene.json:15: garments[1].obj: give \"grid\" or"},
     {"\"name\": \"other\"", "\"name\": \"o\", \"uv\": \"flat\"",
      "scene.json:15: garments[1].uv: goes only with"},
+    {"\"name\": \"other\"", "\"name\": \"o\", \"subdivide\": 1",
+     "scene.json:15: garments[1].subdivide: goes only with \"obj\""},
+    {"\"name\": \"other\"", "\"name\": \"o\", \"subdivide\": 5",
+     "scene.json:15: garments[1].subdivide: found 5; a mesh is subdivided 0 to 4 times"},
     {"[3, 4]", "[3, 1]", "scene.json:16: garments[1].grid.resolution[1]: found 1"},
     {"[3, 4]", "\"3\"",
      "scene.json:16: garments[1].grid.resolution: found \"3\"; use the number of particles"},
@@ -527,6 +531,192 @@ static void test_obj_read(void) {
     CHECK(m.live == 0, "%lld blocks live", m.live);
 }
 
+/* ---- subdivided meshes ---- */
+
+/* A quad in the plane z = 0 and, sewn to its edge y = 1, two triangles in the plane y = 1. In the material the second
+ * panel lies elsewhere, so the seam's vertices have two (u, v) each. */
+static const char SEWN[] = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 1 1 -1\nv 0 1 -1\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"
+                           "vt 5 0\nvt 6 0\nvt 6 1\nvt 5 1\n"
+                           "g front\nf 1/1 2/2 3/3 4/4\ng back\nf 4/5 3/6 5/7\nf 4/5 5/7 6/8\n";
+enum { SEWN_VERTICES = 153, SEWN_TRIANGLES = 256 }; /* at most, after three times */
+
+static bool on_seam(const double *x) {
+    return x[1] == 1 && x[2] == 0;
+}
+
+/* Everything about the mesh after `times`: by how many the seam, and with them its vertices, have grown. */
+static void check_sewn(toile_world *world, int times) {
+    static double xyz[3 * SEWN_VERTICES], uv[6 * SEWN_TRIANGLES];
+    static int triangles[3 * SEWN_TRIANGLES], panels[SEWN_TRIANGLES];
+    int n = 1 << times, vertices = toile_vertex_count(world, 0), count = toile_triangle_count(world, 0);
+    /* Two sheets of n x n squares that share a row. */
+    CHECK(vertices == 2 * (n + 1) * (n + 1) - (n + 1), "%d times: %d vertices", times, vertices);
+    CHECK(count == 4 * n * n, "%d times: %d triangles", times, count);
+    CHECK(toile_panel_count(world, 0) == 2 && strcmp(toile_panel_name(world, 0, 0), "front") == 0 &&
+              strcmp(toile_panel_name(world, 0, 1), "back") == 0,
+          "panels");
+    if (vertices > SEWN_VERTICES || count > SEWN_TRIANGLES ||
+        toile_get_positions(world, 0, xyz) != TOILE_OK ||
+        toile_get_triangles(world, 0, triangles, panels, uv) != TOILE_OK) {
+        CHECK(false, "%d times: %s", times, toile_message(world));
+        return;
+    }
+    static const double FIRST[] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, -1, 0, 1, -1};
+    CHECK(memcmp(xyz, FIRST, sizeof FIRST) == 0, "vertices of the file keep their numbers");
+
+    /* No vertex twice, and those of the seam in both panels. */
+    int same = 0, seam = 0, sewn = 0;
+    for (int i = 0; i < vertices; i++) {
+        for (int j = 0; j < i; j++)
+            same += memcmp(xyz + 3 * i, xyz + 3 * j, 3 * sizeof *xyz) == 0;
+        bool in[2] = {false, false};
+        for (int t = 0; t < 3 * count; t++)
+            if (triangles[t] == i)
+                in[panels[t / 3]] = true;
+        seam += on_seam(xyz + 3 * i);
+        sewn += in[0] && in[1];
+    }
+    CHECK(same == 0 && seam == n + 1 && sewn == n + 1, "%d times: %d equal, %d on the seam, %d sewn", times, same,
+          seam, sewn);
+
+    /* Each panel's area, in space and material, and its (u, v), which are its coordinates. */
+    double area[2][2] = {{0}};
+    int astray = 0, outside_in = 0;
+    for (int t = 0; t < count; t++) {
+        const double *p[3], *q = uv + 6 * t;
+        for (int k = 0; k < 3; k++) {
+            p[k] = xyz + 3 * triangles[3 * t + k];
+            bool back = panels[t] == 1;
+            astray += q[2 * k] != p[k][0] + (back ? 5 : 0) || q[2 * k + 1] != (back ? -p[k][2] : p[k][1]);
+        }
+        int a = panels[t] == 1 ? 2 : 1; /* the panel is in the plane of x and this axis */
+        double sign = panels[t] == 1 ? -1 : 1;
+        double space = sign * ((p[1][0] - p[0][0]) * (p[2][a] - p[0][a]) - (p[2][0] - p[0][0]) * (p[1][a] - p[0][a]));
+        double material = (q[2] - q[0]) * (q[5] - q[1]) - (q[4] - q[0]) * (q[3] - q[1]);
+        area[panels[t]][0] += space / 2;
+        area[panels[t]][1] += material / 2;
+        outside_in += space <= 0 || material <= 0;
+    }
+    CHECK(astray == 0, "%d times: %d corners have another (u, v)", times, astray);
+    CHECK(outside_in == 0, "%d times: %d triangles are turned over", times, outside_in);
+    for (int i = 0; i < 4; i++)
+        CHECK(fabs(area[i / 2][i % 2] - 1) < 1e-12, "%d times: area %g", times, area[i / 2][i % 2]);
+}
+
+/* With a pin on the seam: after a frame all of it is where it was, and the far edges are not. */
+static void check_sewn_pin(const char *select, int times) {
+    static double before[3 * SEWN_VERTICES], after[3 * SEWN_VERTICES];
+    char sets[2][300];
+    const char *all[2] = {sets[0], sets[1]};
+    toile_error error;
+    snprintf(sets[0], sizeof sets[0], "garments.m.subdivide=%d", times);
+    snprintf(sets[1], sizeof sets[1], "pins=[{\"garment\": \"m\", \"select\": {%s}}]", select);
+    toile_scene *scene = load_with(MESH_SCENE, all, 2, &error);
+    CHECK(scene, "%s", error.message);
+    if (!scene)
+        return;
+    toile_world *world = toile_scene_world(scene);
+    toile_get_positions(world, 0, before);
+    CHECK(toile_scene_prepare(scene, 2, &error) == TOILE_OK && toile_advance(world, 1 / toile_scene_fps(scene)) >= 0 &&
+              toile_get_positions(world, 0, after) == TOILE_OK,
+          "%s", toile_message(world));
+    int held = 0, moved = 0;
+    for (int i = 0; i < toile_vertex_count(world, 0); i++) {
+        double far = 0;
+        for (int k = 0; k < 3; k++)
+            far = fmax(far, fabs(after[3 * i + k] - before[3 * i + k]));
+        held += on_seam(before + 3 * i) && far < 1e-9;
+        moved += before[3 * i + 1] == 0 && far > 1e-4;
+    }
+    CHECK(held == (1 << times) + 1 && moved == (1 << times) + 1, "%s, %d times: %d held, %d moved", select, times, held,
+          moved);
+    toile_scene_free(scene);
+}
+
+static void test_subdivide(void) {
+    static const char *const SETS[] = {"garments.m.subdivide=0", "garments.m.subdivide=1", "garments.m.subdivide=2",
+                                       "garments.m.subdivide=3"};
+    toile_error error;
+    write_text("m.obj", SEWN);
+    uint64_t fingerprint = 0;
+    for (int times = 0; times <= 3; times++) {
+        toile_scene *scene = load_with(MESH_SCENE, &SETS[times], 1, &error);
+        CHECK(scene, "%s", error.message);
+        if (!scene)
+            continue;
+        check_sewn(toile_scene_world(scene), times);
+        CHECK(toile_scene_fingerprint(scene) != fingerprint, "it decides the result");
+        fingerprint = toile_scene_fingerprint(scene);
+        toile_scene_free(scene);
+    }
+    for (int times = 0; times <= 2; times++) {
+        check_sewn_pin("\"box\": [[-0.1, 0.99, -0.01], [1.1, 1.01, 0.01]]", times);
+        check_sewn_pin("\"sphere\": {\"center\": [0.5, 1, 0], \"radius\": 0.51}", times);
+        check_sewn_pin("\"vertices\": [2, 3], \"within\": 0.5", times);
+    }
+
+    /* Panels laid flat, scaled; a panel's fabric. */
+    CHECK(triangles_of(SEWN, ", \"uv\": \"flat\", \"scale\": 0.1, \"subdivide\": 4, \"panels\": {\"back\": "
+                             "{\"fabric\": \"silk\"}}") == 4 * 256,
+          "flat, four times");
+    /* A quad that would fold over itself. */
+    write_text("m.obj", replaced(SQUARE, "f 1/1 2/2 3/3\nf 1/1 3/3 4/4\n", "f 1/1 2/2 3/3 4/4\n"));
+    toile_scene *scene = load_with(MESH_SCENE, &SETS[1], 1, &error);
+    CHECK(scene && toile_vertex_count(toile_scene_world(scene), 0) == 9, "%s", error.message);
+    toile_scene_free(scene);
+    write_text("m.obj", "v 0 0 0\nv 1 0 0\nv 0.2 0.3 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0.2 0.3\nvt 0 1\nf 1/1 2/2 3/3 4/4\n");
+    scene = load_with(MESH_SCENE, &SETS[0], 1, &error);
+    CHECK(scene, "%s", error.message);
+    toile_scene_free(scene);
+    scene = load_with(MESH_SCENE, &SETS[1], 1, &error);
+    CHECK(!scene && strstr(error.message, "m.obj:9: face 1 is not convex in its material coordinates"), "%s",
+          error.message);
+    toile_scene_free(scene);
+}
+
+/* ---- scenes in memory ---- */
+
+static void test_text(void) {
+    toile_error error = {0};
+    toile_scene *scene, *other;
+    size_t length = sizeof MESH_SCENE - 1;
+    char *exact = malloc(length); /* without a zero, so that sanitizers see who reads too far */
+    if (!exact)
+        return;
+    memcpy(exact, MESH_SCENE, length);
+    write_text("m.obj", SQUARE);
+
+    /* As the file would be, in whose place there is none. */
+    CHECK(toile_scene_load_text(NULL, exact, length, path_of("not_there.json"), NULL, 0, &scene, &error) == TOILE_OK,
+          "%s", error.message);
+    CHECK(scene && strcmp(toile_scene_name(scene), "not_there") == 0, "name");
+    other = load(MESH_SCENE);
+    CHECK(scene && other && toile_scene_fingerprint(scene) == toile_scene_fingerprint(other), "fingerprint");
+    toile_scene_free(scene);
+    toile_scene_free(other);
+
+    const char *set = "garments.m.subdivide=1";
+    CHECK(toile_scene_load_text(NULL, exact, length, path_of("x.json"), &set, 1, &scene, &error) == TOILE_OK, "%s",
+          error.message);
+    CHECK(scene && toile_triangle_count(toile_scene_world(scene), 0) == 8, "sets");
+    toile_scene_free(scene);
+
+    /* Messages name what stands for the file. */
+    CHECK(toile_scene_load_text(NULL, exact, length - 4, "the text", NULL, 0, &scene, &error) == TOILE_INVALID &&
+              !scene && strstr(error.message, "the text:2: not a scene in JSON"),
+          "%s", error.message);
+    CHECK(toile_scene_load_text(NULL, exact, 0, "the text", NULL, 0, &scene, &error) == TOILE_INVALID, "%s",
+          error.message);
+    CHECK(toile_scene_load_text(NULL, exact, length, "the text", NULL, 0, &scene, &error) == TOILE_IO && !scene &&
+              strstr(error.message, "the text:1: garments[0].obj: cannot open m.obj"),
+          "%s", error.message);
+    CHECK(toile_scene_load_text(NULL, NULL, 0, "the text", NULL, 0, &scene, &error) == TOILE_MISUSE, "%s",
+          error.message);
+    CHECK(toile_scene_load_text(NULL, exact, length, NULL, NULL, 0, &scene, &error) == TOILE_MISUSE, "%s",
+          error.message);
+    free(exact);
+}
+
 /* ---- written out ---- */
 
 static void test_resolved(void) {
@@ -627,8 +817,10 @@ static void test_collider_meshes(void) {
     if (!scene)
         return;
     double exact[] = {4 * PI / 3 * 8, 6, 4 * PI / 3 + 3 * PI, 3 * PI, 0}, middle[3];
+    static const toile_shape SHAPES[] = {TOILE_SPHERE, TOILE_BOX, TOILE_CAPSULE, TOILE_CYLINDER, TOILE_PLANE};
     for (int i = 0; i < 5; i++) {
         double volume = volume_of(scene, i, middle, i < 4);
+        CHECK(toile_scene_collider_shape(scene, i) == SHAPES[i], "shape of collider %d", i);
         CHECK(fabs(volume - exact[i]) <= 0.01 * exact[i] + 1e-12, "collider %d: %g, not %g", i, volume,
               exact[i]);
         CHECK(fabs(middle[0] - (i == 1 ? 7 : 0)) < 1e-9 && fabs(middle[2]) < 1e-9, "collider %d", i);
@@ -671,6 +863,7 @@ static void test_sequence(void) {
     write_sequence(1, 3);
     toile_scene *scene = load(SEQUENCE_SCENE);
     if (scene) {
+        CHECK(toile_scene_collider_shape(scene, 0) == TOILE_MESH, "shape");
         for (int frame = 1; frame <= 3; frame++) {
             CHECK(toile_scene_prepare(scene, frame, &error) == TOILE_OK, "%s", error.message);
             CHECK(fabs(volume_of(scene, 0, middle, true) - 8.0 / 6) < 1e-9, "volume");
@@ -836,7 +1029,7 @@ static size_t mutate(char *text, size_t size, size_t room) {
 
 static const char FUZZ_SCENE[] =
     "{\"toile\": 1, \"frames\": [1, 3], \"resolution\": 4, \"fabrics\": {\"f\": {\"shear\": 9}},\n"
-    " \"garments\": [{\"name\": \"m\", \"obj\": \"m.obj\", \"fabric\": \"f\", \"panels\": {\"back\": "
+    " \"garments\": [{\"name\": \"m\", \"obj\": \"m.obj\", \"fabric\": \"f\", \"subdivide\": 1, \"panels\": {\"back\": "
     "{\"fabric\": \"silk\"}}},\n"
     "  {\"name\": \"s\", \"grid\": {\"size\": [1, 1]}, \"place\": {\"origin\": [0, 0, 3]}}],\n"
     " \"colliders\": [{\"shape\": \"mesh\", \"obj_sequence\": \"b_###.obj\", \"place\": {\"origin\": [0, 0, "
@@ -973,6 +1166,8 @@ int main(void) {
     test_sets();
     test_obj_refused();
     test_obj_read();
+    test_subdivide();
+    test_text();
     test_resolved();
     test_collider_meshes();
     test_sequence();

@@ -72,6 +72,8 @@ BROKEN = [
     (["garments", 0, "grid"], None),
     (["garments", 0, "obj"], "x.obj"),
     (["garments", 0, "uv"], "flat"),
+    (["garments", 0, "subdivide"], 1),
+    (["garments", 0, "subdivide"], 5),
     (["garments", 0, "name"], "a/b"),
     (["garments", 0, "name"], ""),
     (["garments", 0, "grid", "size"], [1, -1]),

@@ -24,30 +24,30 @@
 
 static int failures; /* in the running test */
 
-#define CHECK(condition)                                                                \
-    do {                                                                                \
-        if (!(condition)) {                                                             \
-            failures++;                                                                 \
-            fprintf(stderr, "  %s:%d: failed: %s\n", __FILE__, __LINE__, #condition);   \
-        }                                                                               \
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            failures++;                                                                                      \
+            fprintf(stderr, "  %s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                        \
+        }                                                                                                    \
     } while (0)
-#define CHECK_STATUS(call, wanted)                                                                               \
-    do {                                                                                                         \
-        error.message[0] = '\0';                                                                                 \
-        toile_status got_ = (call);                                                                              \
-        if (got_ != (wanted)) {                                                                                  \
-            failures++;                                                                                          \
-            fprintf(stderr, "  %s:%d: %s gave %s, not %s: %s\n", __FILE__, __LINE__, #call,                      \
-                    toile_status_name(got_), toile_status_name(wanted), error.message);                          \
-        }                                                                                                        \
+#define CHECK_STATUS(call, wanted)                                                                           \
+    do {                                                                                                     \
+        error.message[0] = '\0';                                                                             \
+        toile_status got_ = (call);                                                                          \
+        if (got_ != (wanted)) {                                                                              \
+            failures++;                                                                                      \
+            fprintf(stderr, "  %s:%d: %s gave %s, not %s: %s\n", __FILE__, __LINE__, #call,                  \
+                    toile_status_name(got_), toile_status_name(wanted), error.message);                      \
+        }                                                                                                    \
     } while (0)
 #define CHECK_OK(call) CHECK_STATUS(call, TOILE_OK)
-#define CHECK_MESSAGE(text)                                                                                      \
-    do {                                                                                                         \
-        if (!strstr(error.message, text)) {                                                                      \
-            failures++;                                                                                          \
-            fprintf(stderr, "  %s:%d: no \"%s\" in: %s\n", __FILE__, __LINE__, text, error.message);             \
-        }                                                                                                        \
+#define CHECK_MESSAGE(text)                                                                                  \
+    do {                                                                                                     \
+        if (!strstr(error.message, text)) {                                                                  \
+            failures++;                                                                                      \
+            fprintf(stderr, "  %s:%d: no \"%s\" in: %s\n", __FILE__, __LINE__, text, error.message);         \
+        }                                                                                                    \
     } while (0)
 
 static char folder[64], path[128], other[128];
@@ -84,10 +84,15 @@ typedef struct scene {
 /* Garment g has vertices + g vertices in a strip. */
 static scene *make_scene(int garments, int vertices) {
     scene *s = calloc(1, sizeof *s);
-    s->header = (toile_cache_header){.scene_name = "prüfung", .settings_json = "{\"gravity\": [0, 0, -9.81]}",
-                                     .library_version = "1.2.3", .fingerprint = UINT64_C(0xfedcba9876543210),
-                                     .fps = 24, .first_frame = FIRST, .last_frame = FIRST + 99,
-                                     .garment_count = garments, .garments = s->garments};
+    s->header = (toile_cache_header){.scene_name = "prüfung",
+                                     .settings_json = "{\"gravity\": [0, 0, -9.81]}",
+                                     .library_version = "1.2.3",
+                                     .fingerprint = UINT64_C(0xfedcba9876543210),
+                                     .fps = 24,
+                                     .first_frame = FIRST,
+                                     .last_frame = FIRST + 99,
+                                     .garment_count = garments,
+                                     .garments = s->garments};
     for (int g = 0; g < garments; g++) {
         int n = vertices + g, t = n - 2;
         snprintf(s->names[g], sizeof s->names[g], "garment %d", g);
@@ -135,7 +140,8 @@ static const toile_frame_view *make_frame(scene *s, int frame) {
             s->positions[g][i] = position(frame, g, i);
             s->velocities[g][i] = velocity(frame, g, i);
         }
-    s->frame = (toile_frame_view){.frame = frame, .time = (frame - FIRST) / 24.0,
+    s->frame = (toile_frame_view){.frame = frame,
+                                  .time = (frame - FIRST) / 24.0,
                                   .state_hash = UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)frame,
                                   .positions = (const float *const *)s->positions,
                                   .velocities = (const float *const *)s->velocities};
@@ -301,8 +307,8 @@ static void test_reopen_and_drop(void) {
     scene *s = make_scene(2, 100);
     const struct {
         int written, keep_through, kept;
-    } cases[] = {{10, FIRST + 3, 4}, {10, FIRST - 1, 0}, {10, INT_MIN, 0},   {10, INT_MAX, 10},
-                 {10, FIRST + 9, 10}, {0, FIRST, 0},     {600, FIRST + 299, 300}};
+    } cases[] = {{10, FIRST + 3, 4},  {10, FIRST - 1, 0}, {10, INT_MIN, 0},       {10, INT_MAX, 10},
+                 {10, FIRST + 9, 10}, {0, FIRST, 0},      {600, FIRST + 299, 300}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         toile_cache *cache = NULL;
         write_cache(path, s, cases[i].written);
@@ -320,9 +326,11 @@ static void test_reopen_and_drop(void) {
     CHECK_OK(toile_cache_close(cache, &error));
     check_cache(path, s, 2);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    hid_t dataset = H5Dopen2(file, "garments/garment 1/positions", H5P_DEFAULT), space = H5Dget_space(dataset);
+    hid_t dataset = H5Dopen2(file, "garments/garment 1/positions", H5P_DEFAULT),
+          space = H5Dget_space(dataset);
     hsize_t dims[3] = {0};
-    CHECK(H5Sget_simple_extent_dims(space, dims, NULL) == 3 && dims[0] == 2 && dims[1] == 101 && dims[2] == 3);
+    CHECK(H5Sget_simple_extent_dims(space, dims, NULL) == 3 && dims[0] == 2 && dims[1] == 101 &&
+          dims[2] == 3);
     H5Sclose(space);
     H5Dclose(dataset);
     H5Fclose(file);
@@ -330,8 +338,8 @@ static void test_reopen_and_drop(void) {
 }
 
 static void test_names(void) {
-    static const char *const names[] = {"Hemd Größe 38", "日本の着物", "a/b", ".",     "..",      "./x",  "/",
-                                        "%2F",           "a%b",        " ",   "x.y/", "👗",      "a\nb", "a\\b",
+    static const char *const names[] = {"Hemd Größe 38", "日本の着物", "a/b", ".",    "..", "./x",  "/",
+                                        "%2F",           "a%b",        " ",   "x.y/", "👗",  "a\nb", "a\\b",
                                         "positions",     "garments"};
     scene *s = make_scene((int)(sizeof names / sizeof *names), 5);
     for (int g = 0; g < s->header.garment_count; g++)
@@ -354,13 +362,13 @@ static void test_bad_input(void) {
     const toile_garment_view garment = s->garments[1];
     int *wrong = calloc(100, sizeof(int));
     const char *bad_panels[] = {"a", "\xff", "c"};
-#define REFUSED(change, status)                                                                   \
-    do {                                                                                          \
-        change;                                                                                   \
-        CHECK_STATUS(toile_cache_create(&memory, path, &s->header, &cache, &error), status);      \
-        CHECK(!cache && error.message[0] && access(path, F_OK) != 0);                             \
-        s->header = header;                                                                       \
-        s->garments[1] = garment;                                                                 \
+#define REFUSED(change, status)                                                                              \
+    do {                                                                                                     \
+        change;                                                                                              \
+        CHECK_STATUS(toile_cache_create(&memory, path, &s->header, &cache, &error), status);                 \
+        CHECK(!cache && error.message[0] && access(path, F_OK) != 0);                                        \
+        s->header = header;                                                                                  \
+        s->garments[1] = garment;                                                                            \
     } while (0)
     REFUSED(s->header.scene_name = NULL, TOILE_MISUSE);
     REFUSED(s->header.garments = NULL, TOILE_MISUSE);
@@ -431,8 +439,12 @@ static void set_int(hid_t file, const char *name, int value) {
     H5Aclose(attribute);
 }
 
-static void newer_version(hid_t file) { set_int(file, "version", 2); }
-static void no_format(hid_t file) { H5Adelete(file, "format"); }
+static void newer_version(hid_t file) {
+    set_int(file, "version", 2);
+}
+static void no_format(hid_t file) {
+    H5Adelete(file, "format");
+}
 
 static void test_messages(void) {
     toile_cache *cache = NULL;
@@ -657,12 +669,13 @@ static void test_kill(void) {
         check_cache(path, s, kept + 3);
         CHECK(plain_open_works(path));
     }
-    printf("  killed %d times: %d in create, else with %d to %d frames written\n", TIMES, early, shortest, longest);
+    printf("  killed %d times: %d in create, else with %d to %d frames written\n", TIMES, early, shortest,
+           longest);
     free_scene(s);
 }
 
-/* Opens, reads and appends to what may be damaged. Any status will do; a crash or a wrong frame will not. The codes
- * are none that a sanitizer exits with. */
+/* Opens, reads and appends to what may be damaged. Any status will do; a crash or a wrong frame will not. The
+ * codes are none that a sanitizer exits with. */
 enum { REFUSED = 50, UNHURT, NOT_GIVEN_BACK, LIED };
 static int try_damaged(scene *s, int frames) {
     toile_memory own;
@@ -673,11 +686,13 @@ static int try_damaged(scene *s, int frames) {
         int count = toile_cache_frame_count(cache);
         good = count == frames && header_is_right(cache, s);
         for (int i = 0; i < count && i < frames; i++) {
-            bool checked = toile_cache_check(cache, i, &error) == TOILE_OK, right = frame_is_right(cache, s, i);
+            bool checked = toile_cache_check(cache, i, &error) == TOILE_OK,
+                 right = frame_is_right(cache, s, i);
             toile_cache_frame frame;
             /* The figures are not in the checksum. */
-            lie = lie || (checked && !right && toile_cache_read_frame(cache, i, &frame, &error) == TOILE_OK &&
-                          memcmp(&frame.numbers, &make_frame(s, FIRST + i)->numbers, sizeof frame.numbers) == 0);
+            lie = lie ||
+                  (checked && !right && toile_cache_read_frame(cache, i, &frame, &error) == TOILE_OK &&
+                   memcmp(&frame.numbers, &make_frame(s, FIRST + i)->numbers, sizeof frame.numbers) == 0);
             good = good && checked && right;
         }
         toile_cache_close(cache, &error);
@@ -740,8 +755,8 @@ static void test_damage(void) {
             unhurt++;
         } else {
             crashes++;
-            fprintf(stderr, "  damage %d: exit %d, signal %d\n", i, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                    WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+            fprintf(stderr, "  damage %d: exit %d, signal %d\n", i,
+                    WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
         }
     }
     CHECK(crashes == 0);
@@ -794,28 +809,62 @@ static void put_attribute(hid_t file, const char *name, hid_t type, hid_t space,
     H5Sclose(space);
 }
 
-static void h_no_garments(hid_t f) { H5Ldelete(f, "garments", H5P_DEFAULT); }
-static void h_no_frames(hid_t f) { H5Ldelete(f, "frames", H5P_DEFAULT); }
-static void h_no_checksum(hid_t f) { H5Ldelete(f, "frames/checksum", H5P_DEFAULT); }
-static void h_no_positions(hid_t f) { H5Ldelete(f, GARMENT "positions", H5P_DEFAULT); }
-static void h_no_fps(hid_t f) { H5Adelete(f, "fps"); }
-static void h_old_version(hid_t f) { set_int(f, "version", 0); }
-static void h_count(hid_t f) { set_int(f, "garment_count", 2); }
-static void h_negative_count(hid_t f) { set_int(f, "garment_count", -1); }
+static void h_no_garments(hid_t f) {
+    H5Ldelete(f, "garments", H5P_DEFAULT);
+}
+static void h_no_frames(hid_t f) {
+    H5Ldelete(f, "frames", H5P_DEFAULT);
+}
+static void h_no_checksum(hid_t f) {
+    H5Ldelete(f, "frames/checksum", H5P_DEFAULT);
+}
+static void h_no_positions(hid_t f) {
+    H5Ldelete(f, GARMENT "positions", H5P_DEFAULT);
+}
+static void h_no_fps(hid_t f) {
+    H5Adelete(f, "fps");
+}
+static void h_old_version(hid_t f) {
+    set_int(f, "version", 0);
+}
+static void h_count(hid_t f) {
+    set_int(f, "garment_count", 2);
+}
+static void h_negative_count(hid_t f) {
+    set_int(f, "garment_count", -1);
+}
 static void h_index(hid_t f) {
     hid_t group = H5Gopen2(f, GARMENT, H5P_DEFAULT);
     set_int(group, "index", 7);
     H5Gclose(group);
 }
-static void h_renamed(hid_t f) { H5Lmove(f, GARMENT, f, "garments/other", H5P_DEFAULT, H5P_DEFAULT); }
-static void h_changed(hid_t f) { set_int(f, "last_frame", 77); }
-static void h_triangle_high(hid_t f) { poke_int(f, GARMENT "triangles", 40); }
-static void h_triangle_low(hid_t f) { poke_int(f, GARMENT "triangles", -1); }
-static void h_panel(hid_t f) { poke_int(f, GARMENT "triangle_panels", 3); }
-static void h_short_stream(hid_t f) { set_dims(f, GARMENT "velocities", 2, 40, 3); }
-static void h_short_column(hid_t f) { set_dims(f, "frames/time", 2, 0, 0); }
-static void h_endless(hid_t f) { set_dims(f, "frames/frame", UINT64_C(1) << 40, 0, 0); }
-static void h_many_frames(hid_t f) { set_dims(f, "frames/frame", INT_MAX, 0, 0); }
+static void h_renamed(hid_t f) {
+    H5Lmove(f, GARMENT, f, "garments/other", H5P_DEFAULT, H5P_DEFAULT);
+}
+static void h_changed(hid_t f) {
+    set_int(f, "last_frame", 77);
+}
+static void h_triangle_high(hid_t f) {
+    poke_int(f, GARMENT "triangles", 40);
+}
+static void h_triangle_low(hid_t f) {
+    poke_int(f, GARMENT "triangles", -1);
+}
+static void h_panel(hid_t f) {
+    poke_int(f, GARMENT "triangle_panels", 3);
+}
+static void h_short_stream(hid_t f) {
+    set_dims(f, GARMENT "velocities", 2, 40, 3);
+}
+static void h_short_column(hid_t f) {
+    set_dims(f, "frames/time", 2, 0, 0);
+}
+static void h_endless(hid_t f) {
+    set_dims(f, "frames/frame", UINT64_C(1) << 40, 0, 0);
+}
+static void h_many_frames(hid_t f) {
+    set_dims(f, "frames/frame", INT_MAX, 0, 0);
+}
 static void h_huge_rest(hid_t f) { /* never written, so it takes no room in the file */
     replace_dataset(f, GARMENT "rest_positions", H5T_IEEE_F32LE, 2, (hsize_t[]){1 << 28, 3}, NULL, NULL);
 }
@@ -911,20 +960,28 @@ static void h_filter(hid_t f) {
     H5Sclose(space);
     H5Pclose(list);
 }
-static void h_text_number(hid_t f) { put_attribute(f, "scene_name", H5T_STD_I32LE, H5Screate(H5S_SCALAR), &(int){5}); }
-static void h_number_text(hid_t f) { put_attribute(f, "fps", H5T_C_S1, H5Screate(H5S_SCALAR), "x"); }
+static void h_text_number(hid_t f) {
+    put_attribute(f, "scene_name", H5T_STD_I32LE, H5Screate(H5S_SCALAR), &(int){5});
+}
+static void h_number_text(hid_t f) {
+    put_attribute(f, "fps", H5T_C_S1, H5Screate(H5S_SCALAR), "x");
+}
 static void h_text_variable(hid_t f) {
     hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, H5T_VARIABLE);
     put_attribute(f, "scene_name", type, H5Screate(H5S_SCALAR), &(const char *){"x"});
     H5Tclose(type);
 }
-static void h_text_latin(hid_t f) { put_attribute(f, "scene_name", H5T_C_S1, H5Screate(H5S_SCALAR), "\xe4"); }
+static void h_text_latin(hid_t f) {
+    put_attribute(f, "scene_name", H5T_C_S1, H5Screate(H5S_SCALAR), "\xe4");
+}
 static void h_array_attribute(hid_t f) {
     double many[1000] = {0};
     put_attribute(f, "fps", H5T_IEEE_F64LE, H5Screate_simple(1, (hsize_t[]){1000}, NULL), many);
 }
-static void h_null_attribute(hid_t f) { put_attribute(f, "fps", H5T_IEEE_F64LE, H5Screate(H5S_NULL), NULL); }
+static void h_null_attribute(hid_t f) {
+    put_attribute(f, "fps", H5T_IEEE_F64LE, H5Screate(H5S_NULL), NULL);
+}
 
 static void test_hostile(void) {
     static const struct {
@@ -1005,7 +1062,9 @@ static void test_hostile(void) {
 }
 
 /* A figure that a file does not have reads as not-a-number, and the file can still be appended to. */
-static void h_no_contacts(hid_t f) { H5Ldelete(f, "frames/contacts", H5P_DEFAULT); }
+static void h_no_contacts(hid_t f) {
+    H5Ldelete(f, "frames/contacts", H5P_DEFAULT);
+}
 
 static void test_missing_figure(void) {
     toile_cache *cache = NULL;
@@ -1094,7 +1153,8 @@ static void test_no_memory(void) {
     free_scene(s);
 }
 
-/* The size of a file is limited, which writes see as a full disk. The limit is met in every phase of a bake. */
+/* The size of a file is limited, which writes see as a full disk. The limit is met in every phase of a bake.
+ */
 static void test_disk_full(void) {
     scene *s = make_scene(2, 200);
     write_cache(path, s, 8);
@@ -1248,9 +1308,12 @@ static void test_checkpoint(void) {
 
 /* ---- the program ---- */
 
-/* HDF5 loses memory of its own when a file is damaged; ours is counted. Asked for by the leak checker, if any. */
+/* HDF5 loses memory of its own when a file is damaged; ours is counted. Asked for by the leak checker, if
+ * any. */
 const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
+const char *__lsan_default_suppressions(void) {
+    return "leak:libhdf5";
+}
 
 static int write_for_h5py(const char *where, double wait) {
     scene *s = make_scene(2, 50);
