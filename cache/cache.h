@@ -34,8 +34,8 @@ toile_status toile_cache_create(toile_memory *memory, const char *path, const to
 /* Opens for appending after `keep_through` frame: later frames are dropped. Also after a crash of the writer. */
 toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep_through, toile_cache **cache,
                                 toile_error *error);
-/* After a failure the file is as before the call, and nothing more is written: close, and reopen when there is room.
- */
+/* After a failure the file holds the frames it held before, and nothing more is written: close, and reopen when
+ * there is room. */
 toile_status toile_cache_append(toile_cache *cache, const toile_frame_view *frame, toile_error *error);
 
 /* Opens for reading; works while another process appends and after a crash of the writer. */
@@ -47,8 +47,8 @@ toile_status toile_cache_close(toile_cache *cache, toile_error *error);
 /* Views live until close. */
 const toile_cache_header *toile_cache_get_header(const toile_cache *cache);
 int toile_cache_frame_count(const toile_cache *cache);  /* finished frames, contiguous from first_frame */
-/* Looks for frames that were appended since; readers of a growing file. TOILE_WARNING: the handle still reads its
- * file, but the path now leads to another one (a new bake) or to none: open it again. */
+/* Looks for frames that were appended since; readers of a growing file. TOILE_WARNING: the handle still reads
+ * its file, but the path now leads to another one (a new bake) or to none: open it again. */
 toile_status toile_cache_refresh(toile_cache *cache, toile_error *error);
 
 /* One frame by position (0 is first_frame). Buffers are the caller's, (vertex_count x 3); either may be null. */

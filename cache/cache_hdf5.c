@@ -1,19 +1,19 @@
-/* The cache as an HDF5 file (FORMAT.md). Written with 1.10's single-writer/multiple-reader mode (SWMR), in which the
- * library writes metadata in an order that keeps the file readable at every instant.
+/* The cache as an HDF5 file (FORMAT.md). Written with 1.10's single-writer/multiple-reader mode (SWMR), in
+ * which the library writes metadata in an order that keeps the file readable at every instant.
  *
  *   skeleton     all groups, datasets and attributes, no frames, under another name; then renamed into place
  *   append       streams and columns of the frame, flush, sync; then its number in frames/frame: the commit
  *   read         frames/frame decides how many frames there are; whatever lies beyond is not looked at
  *
- * HDF5 reads and writes through a file driver of ours (below) for three reasons. When a write fails (disk full) the
- * driver remembers it, throws that write and all later ones away, and tells HDF5 that all is well: the library can
- * close and free everything, and the file stays as at the last commit. Told of the failure, 1.10.8 keeps datasets
- * and file open and crashes at exit. Two handles of one process do not share a metadata cache, so a reader beside a
- * writer behaves as in two processes. And HDF5's file locks, which fail on many network folders, are left out; a
- * lock of ours keeps two writers apart where locks work.
+ * HDF5 reads and writes through a file driver of ours (below) for three reasons. When a write fails (disk
+ * full) the driver remembers it, throws that write and all later ones away, and tells HDF5 that all is well:
+ * the library can close and free everything, and the file stays as at the last commit. Told of the
+ * failure, 1.10.8 keeps datasets and file open and crashes at exit. Two handles of one process do not share a
+ * metadata cache, so a reader beside a writer behaves as in two processes. And HDF5's file locks, which fail
+ * on many network folders, are left out; a lock of ours keeps two writers apart where locks work.
  *
- * A file is checked against the format before anything in it is believed: links and storage that lead to other
- * files, filters beyond our own, sizes that the file cannot hold are all refused at open. */
+ * A file is checked against the format before anything in it is believed: links and storage that lead to
+ * other files, filters beyond our own, sizes that the file cannot hold are all refused at open. */
 #include "cache.h"
 #include "hash.h"
 
@@ -32,30 +32,30 @@
 #include <H5FDdevelop.h>
 #endif
 
-#define DEFLATE_LEVEL 1             /* 4 and 6 measured 1 % smaller on 100,000 vertices, and slower to write */
-#define COLUMN_CHUNK 256            /* frames per chunk of a column: 2 KB each */
-#define COLUMN_CHUNK_MAX 65536      /* more is no file of ours */
-#define MAX_VERTICES (1 << 28)      /* a chunk is one frame, and HDF5 limits it to 4 GB */
-#define UNCOMMITTED INT32_MIN       /* fill value of frames/frame: never a frame number */
-#define LOCK_BYTE (INT64_MAX - 1)   /* far beyond any data, apart from locks on the whole file by others */
-#define SUPERBLOCK_START 12         /* bytes of it that we look at */
-#define SUPERBLOCK_WRITE 1          /* its flags: open for writing, */
-#define SUPERBLOCK_SWMR 4           /* and in SWMR mode */
-#define READ_ATTEMPTS 22            /* HDF5 waits 1 ns, 2 ns, 4 ns.. for a right checksum: 4 ms. Its own 100 never end */
-#define HEADER_START 34             /* bytes of an object header before its messages, at most */
-#define HEADER_MAX (1 << 20)        /* bytes of one piece; a message has at most 64 KB, and ours some hundred bytes */
-#define HEADER_DEPTH 32             /* pieces that follow one another */
-#define CONTINUATION 0x10           /* the message that leads from one piece to the next */
-#define HEADER_ATTEMPTS 10          /* 1 ms apart */
-#define OPEN_ATTEMPTS 3             /* a writer may close, or drop frames, between two looks at its file */
+#define DEFLATE_LEVEL 1           /* 4 and 6 measured 1 % smaller on 100,000 vertices, and slower to write */
+#define COLUMN_CHUNK 256          /* frames per chunk of a column: 2 KB each */
+#define COLUMN_CHUNK_MAX 65536    /* more is no file of ours */
+#define MAX_VERTICES (1 << 28)    /* a chunk is one frame, and HDF5 limits it to 4 GB */
+#define UNCOMMITTED INT32_MIN     /* fill value of frames/frame: never a frame number */
+#define LOCK_BYTE (INT64_MAX - 1) /* far beyond any data, apart from locks on the whole file by others */
+#define SUPERBLOCK_START 12       /* bytes of it that we look at */
+#define SUPERBLOCK_WRITE 1        /* its flags: open for writing, */
+#define SUPERBLOCK_SWMR 4         /* and in SWMR mode */
+#define READ_ATTEMPTS 22          /* at metadata: HDF5 waits 1, 2, 4.. ns, 4 ms in all; its own 100 never end */
+#define HEADER_START 34           /* bytes of an object header before its messages, at most */
+#define HEADER_MAX (1 << 20)      /* bytes of one piece of it; a message has at most 64 KB */
+#define HEADER_PIECES 64          /* that it may have: each can lead to others, and back */
+#define HEADER_ATTEMPTS 10        /* to read one that is being written, 1 ms apart */
+#define CONTINUATION 0x10         /* the message that leads from one piece to the next */
+#define OPEN_ATTEMPTS 3           /* a writer may close, or drop frames, between two looks at its file */
 
 enum { POSITIONS, VELOCITIES, STREAM_COUNT };
 static const char *const stream_names[STREAM_COUNT] = {"positions", "velocities"};
 
 typedef enum kind { KIND_INT32, KIND_UINT64, KIND_FLOAT32, KIND_FLOAT64 } kind;
 
-/* Columns of frames/, where each value sits in a toile_cache_frame. The figures may be missing, so that a list that
- * grew still opens older files; they then read as not-a-number. */
+/* Columns of frames/, where each value sits in a toile_cache_frame. The figures may be missing, so that a
+ * list that grew still opens older files; they then read as not-a-number. */
 typedef struct column {
     const char *name;
     kind kind;
@@ -79,11 +79,11 @@ typedef struct device {
     H5FD_t base;
     toile_memory *memory;
     int fd;
-    haddr_t eoa;            /* end of what HDF5 has allocated */
+    haddr_t eoa;                      /* end of what HDF5 has allocated */
     haddr_t header_start, header_end; /* of the object header that was read last */
-    bool in_use;            /* between driver_open and driver_close */
-    bool discard;           /* writes are thrown away: set at the first that fails */
-    int write_error, read_error; /* errno of the first failure */
+    bool in_use;                      /* between driver_open and driver_close */
+    bool discard;                     /* writes are thrown away: set at the first that fails */
+    int write_error, read_error;      /* errno of the first failure */
     bool no_memory;
 } device;
 
@@ -97,7 +97,7 @@ struct toile_cache {
     toile_garment_view *garments;      /* owns what it points to */
     toile_cache_header header;         /* its texts too */
     int frame_count;
-    char reason[256];                  /* innermost message of HDF5 in this call */
+    char reason[256]; /* innermost message of HDF5 in this call */
 };
 
 static hid_t file_type(kind kind) {
@@ -235,11 +235,11 @@ static uint64_t little_endian(const unsigned char *at, size_t size) {
     return value;
 }
 
-/* Whether `size` bytes of an object header (version 2), whose messages begin at `messages`, end with their checksum,
- * and the same of its continuations. `between` is the size of what precedes each message. */
+/* Whether `size` bytes of an object header (version 2), whose messages begin at `messages`, end with their
+ * checksum, and the same of its continuations. `between` is the size of what precedes each message. */
 static bool block_is_whole(device *device, haddr_t address, uint64_t size, size_t messages, size_t between,
-                           int depth) {
-    if (size < messages + 4 || size > HEADER_MAX || depth > HEADER_DEPTH)
+                           int *pieces_left) {
+    if (size < messages + 4 || size > HEADER_MAX || --*pieces_left < 0)
         return false;
     unsigned char *bytes = toile_alloc(device->memory, size, 1);
     if (!bytes) {
@@ -247,14 +247,15 @@ static bool block_is_whole(device *device, haddr_t address, uint64_t size, size_
         return false;
     }
     size_t end = size - 4;
-    bool whole = read_bytes(device, address, size, bytes) && lookup3(bytes, end) == little_endian(bytes + end, 4);
+    bool whole =
+        read_bytes(device, address, size, bytes) && lookup3(bytes, end) == little_endian(bytes + end, 4);
     for (size_t at = messages; whole && at + between <= end;) {
         const unsigned char *content = bytes + at + between;
         size_t length = little_endian(bytes + at + 1, 2);
         if (bytes[at] == CONTINUATION)
             whole = length >= 16 && at + between + 16 <= end &&
-                    block_is_whole(device, little_endian(content, 8), little_endian(content + 8, 8), 4, between,
-                                   depth + 1);
+                    block_is_whole(device, little_endian(content, 8), little_endian(content + 8, 8), 4,
+                                   between, pieces_left);
         at += between + length;
     }
     toile_free(device->memory, bytes);
@@ -270,14 +271,16 @@ static bool header_is_whole(device *device, haddr_t address, const unsigned char
         return false;
     device->header_start = address; /* HDF5 reads the rest of a long one by itself */
     device->header_end = address + prefix + width + length + 4;
-    return block_is_whole(device, address, prefix + width + length + 4, prefix + width, flags & 4 ? 6 : 4, 0);
+    return block_is_whole(device, address, prefix + width + length + 4, prefix + width, flags & 4 ? 6 : 4,
+                          &(int){HEADER_PIECES});
 }
 
-/* HDF5 1.10.8 checks its metadata itself, but of an object header that is damaged it loses a piece of memory, and
- * complains about that on the terminal when the process exits. So those do not get as far as that. Nor do headers of
- * the old kind, which have no checksum and are not in our files. */
+/* HDF5 1.10.8 checks its metadata itself, but of an object header that is damaged it loses a piece of memory,
+ * and complains about that on the terminal when the process exits. So those do not get as far as that. Nor do
+ * headers of the old kind, which have no checksum and are not in our files. */
 static bool metadata_is_whole(device *device, haddr_t address, const unsigned char *bytes, size_t size) {
-    static const char others[][5] = {"EAHD", "EAIB", "FAHD", "FRHP", "FHIB", "FSHD", "SMTB"}; /* read as this type too */
+    static const char others[][5] = {"EAHD", "EAIB", "FAHD", "FRHP",
+                                     "FHIB", "FSHD", "SMTB"}; /* read as this type too */
     if (address > device->header_start && address < device->header_end)
         return true;
     if (size >= HEADER_START && memcmp(bytes, "OHDR", 4) == 0)
@@ -290,7 +293,8 @@ static bool metadata_is_whole(device *device, haddr_t address, const unsigned ch
     return false;
 }
 
-static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *bytes) {
+static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                          void *bytes) {
     (void)dxpl;
     device *device = (struct device *)file;
     /* A writer may be in the middle of it. */
@@ -413,8 +417,8 @@ static herr_t take_reason(unsigned index, const H5E_error2_t *entry, void *user)
     return 0;
 }
 
-/* Wraps every call of HDF5 that may fail. The library forgets its errors at the next call, so the reason is taken
- * here and not when the message is made. */
+/* Wraps every call of HDF5 that may fail. The library forgets its errors at the next call, so the reason is
+ * taken here and not when the message is made. */
 static bool ok(toile_cache *cache, int64_t result) {
     if (result < 0 && !cache->reason[0])
         H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_reason, cache);
@@ -443,8 +447,8 @@ static toile_status fail_write(const toile_cache *cache, toile_error *error) {
 }
 
 /* For a file that is not as FORMAT.md says: what is wrong, printf form. */
-__attribute__((format(printf, 3, 4))) static toile_status fail_format(const toile_cache *cache, toile_error *error,
-                                                                      const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static toile_status
+fail_format(const toile_cache *cache, toile_error *error, const char *format, ...) {
     char what[400];
     if (cache->device.no_memory)
         return toile_fail_memory(error, "a cache");
@@ -454,17 +458,24 @@ __attribute__((format(printf, 3, 4))) static toile_status fail_format(const toil
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return toile_fail(error, TOILE_FORMAT, "%.300s: %s%s%s%s; the file is damaged or was not written by Toile: bake "
-                      "again or restore a copy", cache->path, what, cache->reason[0] ? " (HDF5: \"" : "",
-                      cache->reason, cache->reason[0] ? "\")" : "");
+    return toile_fail(error, TOILE_FORMAT,
+                      "%.300s: %s%s%s%s; the file is damaged or was not written by Toile: bake "
+                      "again or restore a copy",
+                      cache->path, what, cache->reason[0] ? " (HDF5: \"" : "", cache->reason,
+                      cache->reason[0] ? "\")" : "");
 }
 
 /* ---- texts ---- */
 
-/* Whoever reads a name in Python decodes it, so it has to be UTF-8 (RFC 3629: no overlong forms, no surrogates). */
+/* Whoever reads a name in Python decodes it, so it has to be UTF-8 (RFC 3629: no overlong forms, no
+ * surrogates). */
 static bool is_utf8(const char *text) {
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        int more = *at < 0x80 ? 0 : (*at & 0xe0) == 0xc0 ? 1 : (*at & 0xf0) == 0xe0 ? 2 : (*at & 0xf8) == 0xf0 ? 3 : -1;
+        int more = *at < 0x80             ? 0
+                   : (*at & 0xe0) == 0xc0 ? 1
+                   : (*at & 0xf0) == 0xe0 ? 2
+                   : (*at & 0xf8) == 0xf0 ? 3
+                                          : -1;
         if (more < 0)
             return false;
         uint32_t code = more == 0 ? *at : *at & (0x3fu >> more);
@@ -496,7 +507,9 @@ static char *encode_name(toile_memory *memory, const char *name) {
     return encoded;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text) { return toile_hash(hash, text, strlen(text)); }
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    return toile_hash(hash, text, strlen(text));
+}
 
 /* Over all that is written before the first frame, so that damage to it is found at open. FORMAT.md. */
 static uint64_t header_checksum(const toile_cache_header *header) {
@@ -569,8 +582,9 @@ static void destroy(toile_cache *cache) {
     toile_memory *memory = cache->memory;
     for (int i = 0; cache->garments && i < cache->header.garment_count; i++) {
         toile_garment_view *garment = &cache->garments[i];
-        const void *const owned[] = {garment->name, garment->rest_positions, garment->triangles,
-                                     garment->triangle_panels, garment->corner_uv, garment->panel_names};
+        const void *const owned[] = {garment->name,      garment->rest_positions,
+                                     garment->triangles, garment->triangle_panels,
+                                     garment->corner_uv, garment->panel_names};
         for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
             toile_free(memory, (void *)owned[k]);
     }
@@ -580,7 +594,8 @@ static void destroy(toile_cache *cache) {
     toile_free(memory, (void *)cache->header.settings_json);
     toile_free(memory, (void *)cache->header.library_version);
     toile_free(memory, cache->path);
-    /* Should HDF5 hold on to the file in spite of all, it would come back to the device at exit: a leak is better. */
+    /* Should HDF5 hold on to the file in spite of all, it would come back to the device at exit: a leak is
+     * better. */
     if (!cache->device.in_use)
         toile_free(memory, cache);
 }
@@ -607,7 +622,8 @@ static bool lock_for_writing(int fd) {
 }
 
 static toile_status fail_locked(const toile_cache *cache, toile_error *error) {
-    return toile_fail(error, TOILE_IO, "cannot write %.500s: another process is writing it; wait for it or stop it",
+    return toile_fail(error, TOILE_IO,
+                      "cannot write %.500s: another process is writing it; wait for it or stop it",
                       cache->path);
 }
 
@@ -618,7 +634,8 @@ static toile_status open_path(toile_cache *cache, bool write, toile_error *error
     if (cache->device.fd < 0 || fstat(cache->device.fd, &info))
         return fail_system(cache, error, "open", errno);
     if (!S_ISREG(info.st_mode))
-        return toile_fail(error, TOILE_IO, "cannot open %.500s: it is not a file; choose the file that the bake wrote",
+        return toile_fail(error, TOILE_IO,
+                          "cannot open %.500s: it is not a file; choose the file that the bake wrote",
                           cache->path);
     cache->writable = write;
     return write && !lock_for_writing(cache->device.fd) ? fail_locked(cache, error) : TOILE_OK;
@@ -633,12 +650,15 @@ static toile_status read_superblock(toile_cache *cache, int *flags, toile_error 
     if (size == 0)
         return toile_fail(error, TOILE_FORMAT, "%.500s is empty; bake again or restore a copy", cache->path);
     if (size < SUPERBLOCK_START || memcmp(start, "\211HDF\r\n\032\n", 8) != 0)
-        return toile_fail(error, TOILE_FORMAT, "%.500s is not an HDF5 file; choose the file that the bake wrote",
-                          cache->path);
-    /* 3 is what SWMR asks for. Older kinds of file have no checksums, and the library is less safe with them. */
+        return toile_fail(error, TOILE_FORMAT,
+                          "%.500s is not an HDF5 file; choose the file that the bake wrote", cache->path);
+    /* 3 is what SWMR asks for. Older kinds of file have no checksums, and the library is less safe with them.
+     */
     if (start[8] != 3 || start[9] != 8 || start[10] != 8)
-        return toile_fail(error, TOILE_FORMAT, "%.500s is an HDF5 file but not a Toile cache, or another program "
-                          "rewrote it in an older form; choose the file that the bake wrote", cache->path);
+        return toile_fail(error, TOILE_FORMAT,
+                          "%.500s is an HDF5 file but not a Toile cache, or another program "
+                          "rewrote it in an older form; choose the file that the bake wrote",
+                          cache->path);
     *flags = start[11];
     return TOILE_OK;
 }
@@ -648,14 +668,16 @@ static hid_t access_list(toile_cache *cache, bool write) {
     hid_t fapl = 0, driver = 0;
     hbool_t yes = 1;
     device *device = &cache->device;
-    bool done = ok(cache, fapl = H5Pcreate(H5P_FILE_ACCESS)) && ok(cache, driver = H5FDregister(&driver_class)) &&
+    bool done = ok(cache, fapl = H5Pcreate(H5P_FILE_ACCESS)) &&
+                ok(cache, driver = H5FDregister(&driver_class)) &&
                 ok(cache, H5Pset_driver(fapl, driver, &device)) &&
                 ok(cache, H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_V110)) &&
                 ok(cache, H5Pset_metadata_read_attempts(fapl, READ_ATTEMPTS));
-    /* What the tool h5clear does to a file whose writer died: forget the flags, and do not mind that the file is
-     * shorter than what was allocated in it. */
+    /* What the tool h5clear does to a file whose writer died: forget the flags, and do not mind that the file
+     * is shorter than what was allocated in it. */
     if (done && write)
-        done = ok(cache, H5Pset(fapl, "clear_status_flags", &yes)) && ok(cache, H5Pset(fapl, "skip_eof_check", &yes));
+        done = ok(cache, H5Pset(fapl, "clear_status_flags", &yes)) &&
+               ok(cache, H5Pset(fapl, "skip_eof_check", &yes));
     if (driver > 0)
         H5FDunregister(driver); /* the list and the file keep it alive */
     if (!done)
@@ -669,11 +691,14 @@ static toile_status open_file(toile_cache *cache, toile_error *error) {
     if (status != TOILE_OK)
         return status;
     if (!cache->writable && (flags & SUPERBLOCK_WRITE) && !(flags & SUPERBLOCK_SWMR))
-        return toile_fail(error, TOILE_FORMAT, "%.500s is open for writing in another program, or that program "
-                          "crashed; close it, or run h5clear -s on the file", cache->path);
+        return toile_fail(error, TOILE_FORMAT,
+                          "%.500s is open for writing in another program, or that program "
+                          "crashed; close it, or run h5clear -s on the file",
+                          cache->path);
     cache->swmr = flags & SUPERBLOCK_SWMR;
-    unsigned mode = cache->writable ? H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE :
-                    cache->swmr     ? H5F_ACC_RDONLY | H5F_ACC_SWMR_READ : H5F_ACC_RDONLY;
+    unsigned mode = cache->writable ? H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE
+                    : cache->swmr   ? H5F_ACC_RDONLY | H5F_ACC_SWMR_READ
+                                    : H5F_ACC_RDONLY;
     hid_t fapl = access_list(cache, cache->writable);
     if (fapl > 0 && !ok(cache, cache->file = H5Fopen(cache->path, mode, fapl)))
         cache->file = 0;
@@ -683,12 +708,14 @@ static toile_status open_file(toile_cache *cache, toile_error *error) {
         return fail_write(cache, error);
     if (cache->file > 0)
         return TOILE_OK;
-    return cache->device.write_error ? fail_write(cache, error) : fail_format(cache, error, "it cannot be opened");
+    return cache->device.write_error ? fail_write(cache, error)
+                                     : fail_format(cache, error, "it cannot be opened");
 }
 
 /* ---- reading: every piece is checked before it is used ---- */
 
-/* Whether `name` is a plain link: others lead to other files. 1 yes, 0 there is none, -1 it is something else. */
+/* Whether `name` is a plain link: others lead to other files. 1 yes, 0 there is none, -1 it is something
+ * else. */
 static int find_link(toile_cache *cache, hid_t group, const char *name) {
     H5L_info_t info;
     htri_t exists = H5Lexists(group, name, H5P_DEFAULT);
@@ -699,7 +726,8 @@ static int find_link(toile_cache *cache, hid_t group, const char *name) {
     return info.type == H5L_TYPE_HARD ? 1 : -1;
 }
 
-static toile_status open_group(toile_cache *cache, hid_t parent, const char *name, hid_t *group, toile_error *error) {
+static toile_status open_group(toile_cache *cache, hid_t parent, const char *name, hid_t *group,
+                               toile_error *error) {
     if (find_link(cache, parent, name) != 1 || !ok(cache, *group = H5Gopen2(parent, name, H5P_DEFAULT)))
         return fail_format(cache, error, "group %.100s is missing or unreadable", name);
     return TOILE_OK;
@@ -726,9 +754,10 @@ static toile_status read_text(toile_cache *cache, hid_t object, const char *name
     bool good = false;
     size_t size = 0;
     toile_status status = TOILE_OK;
-    if (ok(cache, attribute = H5Aopen(object, name, H5P_DEFAULT)) && ok(cache, type = H5Aget_type(attribute)) &&
-        ok(cache, space = H5Aget_space(attribute)) && H5Tget_class(type) == H5T_STRING &&
-        H5Tis_variable_str(type) == 0 && H5Sget_simple_extent_type(space) == H5S_SCALAR)
+    if (ok(cache, attribute = H5Aopen(object, name, H5P_DEFAULT)) &&
+        ok(cache, type = H5Aget_type(attribute)) && ok(cache, space = H5Aget_space(attribute)) &&
+        H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+        H5Sget_simple_extent_type(space) == H5S_SCALAR)
         size = H5Tget_size(type);
     if (size > 0 && (int64_t)size <= file_size(cache)) {
         copy = toile_alloc(cache->memory, size + 1, 1);
@@ -752,8 +781,8 @@ out:
     return status;
 }
 
-/* Whether the file can hold what a dataset that does not grow says it holds. Else a few bytes could ask for any
- * amount of memory. */
+/* Whether the file can hold what a dataset that does not grow says it holds. Else a few bytes could ask for
+ * any amount of memory. */
 static bool holds(const toile_cache *cache, hid_t dataset, uint64_t bytes) {
     uint64_t stored = bytes ? H5Dget_storage_size(dataset) : 0;
     return stored <= (uint64_t)file_size(cache) && bytes <= stored;
@@ -761,11 +790,11 @@ static bool holds(const toile_cache *cache, hid_t dataset, uint64_t bytes) {
 
 #define ANY UINT64_MAX /* as a dimension: whatever it is, told to the caller */
 
-/* Opens a dataset if its type and dimensions are the ones given. chunk is null for one that does not grow, else its
- * largest chunk. *type_size (may be null) asks for texts of fixed length. */
-static toile_status open_dataset(toile_cache *cache, hid_t group, const char *where, const char *name, kind kind,
-                                 int rank, hsize_t *dims, const hsize_t *chunk, size_t *type_size, hid_t *dataset,
-                                 toile_error *error) {
+/* Opens a dataset if its type and dimensions are the ones given. chunk is null for one that does not grow,
+ * else its largest chunk. *type_size (may be null) asks for texts of fixed length. */
+static toile_status open_dataset(toile_cache *cache, hid_t group, const char *where, const char *name,
+                                 kind kind, int rank, hsize_t *dims, const hsize_t *chunk, size_t *type_size,
+                                 hid_t *dataset, toile_error *error) {
     hid_t type = 0, space = 0, list = 0;
     hsize_t real[3], real_chunk[3];
     const char *wrong = NULL;
@@ -777,7 +806,8 @@ static toile_status open_dataset(toile_cache *cache, hid_t group, const char *wh
     else if (type_size ? H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0
                        : H5Tequal(type, file_type(kind)) <= 0)
         wrong = "of a wrong type";
-    else if (H5Sget_simple_extent_ndims(space) != rank || H5Sget_simple_extent_dims(space, real, NULL) != rank)
+    else if (H5Sget_simple_extent_ndims(space) != rank ||
+             H5Sget_simple_extent_dims(space, real, NULL) != rank)
         wrong = "of wrong dimensions";
     for (int i = 0; !wrong && i < rank; i++) {
         if (dims[i] == ANY)
@@ -820,11 +850,12 @@ static toile_status open_dataset(toile_cache *cache, hid_t group, const char *wh
 }
 
 /* Reads all of a dataset that does not grow into *data, which is allocated. */
-static toile_status read_array(toile_cache *cache, hid_t group, const char *where, const char *name, kind kind,
-                               int rank, hsize_t *dims, const void **data, toile_error *error) {
+static toile_status read_array(toile_cache *cache, hid_t group, const char *where, const char *name,
+                               kind kind, int rank, hsize_t *dims, const void **data, toile_error *error) {
     hid_t dataset = 0;
     void *block = NULL;
-    toile_status status = open_dataset(cache, group, where, name, kind, rank, dims, NULL, NULL, &dataset, error);
+    toile_status status =
+        open_dataset(cache, group, where, name, kind, rank, dims, NULL, NULL, &dataset, error);
     if (status != TOILE_OK)
         return status;
     /* All of ours are of four bytes. */
@@ -853,20 +884,21 @@ out:
     return status;
 }
 
-static toile_status read_panel_names(toile_cache *cache, hid_t group, const char *where, toile_garment_view *garment,
-                                     toile_error *error) {
+static toile_status read_panel_names(toile_cache *cache, hid_t group, const char *where,
+                                     toile_garment_view *garment, toile_error *error) {
     hid_t dataset = 0, type = 0;
     hsize_t count = ANY;
     size_t size = 0;
     char *raw = NULL, **names = NULL;
-    toile_status status = open_dataset(cache, group, where, "panel_names", KIND_INT32, 1, &count, NULL, &size, &dataset,
-                                       error);
+    toile_status status =
+        open_dataset(cache, group, where, "panel_names", KIND_INT32, 1, &count, NULL, &size, &dataset, error);
     if (status != TOILE_OK)
         return status;
     uint64_t bytes = 0;
     if (count > INT_MAX || size == 0 || __builtin_mul_overflow((uint64_t)count, (uint64_t)size, &bytes) ||
         !holds(cache, dataset, bytes)) {
-        status = fail_format(cache, error, "dataset %.200s/panel_names is larger than the file can hold", where);
+        status =
+            fail_format(cache, error, "dataset %.200s/panel_names is larger than the file can hold", where);
         goto out;
     }
     /* One block: the pointers, then the texts, each with room for its end. */
@@ -951,8 +983,8 @@ static toile_status load_garment(toile_cache *cache, hid_t garments, const char 
         status = read_array(cache, group, where, "triangle_panels", KIND_INT32, 1, panels,
                             (const void **)&garment->triangle_panels, error);
     if (status == TOILE_OK)
-        status = read_array(cache, group, where, "corner_uv", KIND_FLOAT32, 3, uv, (const void **)&garment->corner_uv,
-                            error);
+        status = read_array(cache, group, where, "corner_uv", KIND_FLOAT32, 3, uv,
+                            (const void **)&garment->corner_uv, error);
     if (status == TOILE_OK)
         status = read_panel_names(cache, group, where, garment, error);
     if (status != TOILE_OK)
@@ -986,8 +1018,10 @@ static toile_status load_header(toile_cache *cache, toile_error *error) {
     if (status == TOILE_NO_MEMORY)
         goto out;
     if (exists == 0 || (format && strcmp(format, "toile") != 0)) {
-        status = toile_fail(error, TOILE_FORMAT, "%.500s is an HDF5 file but not a Toile cache; choose the file that "
-                            "the bake wrote", cache->path);
+        status = toile_fail(error, TOILE_FORMAT,
+                            "%.500s is an HDF5 file but not a Toile cache; choose the file that "
+                            "the bake wrote",
+                            cache->path);
         goto out;
     }
     if (!format) {
@@ -999,8 +1033,10 @@ static toile_status load_header(toile_cache *cache, toile_error *error) {
     if (status != TOILE_OK)
         goto out;
     if (version > TOILE_CACHE_VERSION) {
-        status = toile_fail(error, TOILE_FORMAT, "%.500s is a cache of version %d, this Toile reads up to %d; update "
-                            "Toile or bake again", cache->path, (int)version, TOILE_CACHE_VERSION);
+        status = toile_fail(error, TOILE_FORMAT,
+                            "%.500s is a cache of version %d, this Toile reads up to %d; update "
+                            "Toile or bake again",
+                            cache->path, (int)version, TOILE_CACHE_VERSION);
         goto out;
     }
     if (version != TOILE_CACHE_VERSION) {
@@ -1013,9 +1049,12 @@ static toile_status load_header(toile_cache *cache, toile_error *error) {
         kind kind;
         void *value;
     } numbers[] = {
-        {"fingerprint", KIND_UINT64, &header->fingerprint}, {"fps", KIND_FLOAT64, &header->fps},
-        {"first_frame", KIND_INT32, &first}, {"last_frame", KIND_INT32, &last},
-        {"garment_count", KIND_INT32, &count}, {"header_checksum", KIND_UINT64, &stated},
+        {"fingerprint", KIND_UINT64, &header->fingerprint},
+        {"fps", KIND_FLOAT64, &header->fps},
+        {"first_frame", KIND_INT32, &first},
+        {"last_frame", KIND_INT32, &last},
+        {"garment_count", KIND_INT32, &count},
+        {"header_checksum", KIND_UINT64, &stated},
     };
     for (size_t i = 0; status == TOILE_OK && i < sizeof numbers / sizeof *numbers; i++)
         status = read_number(cache, root, numbers[i].name, numbers[i].kind, numbers[i].value, error);
@@ -1047,7 +1086,8 @@ static toile_status load_header(toile_cache *cache, toile_error *error) {
     }
     header->garment_count = count;
     for (int i = 0; i < count; i++) {
-        ssize_t length = H5Lget_name_by_idx(garments, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, NULL, 0, H5P_DEFAULT);
+        ssize_t length =
+            H5Lget_name_by_idx(garments, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, NULL, 0, H5P_DEFAULT);
         if (!ok(cache, length) || length > file_size(cache)) {
             status = fail_format(cache, error, "a garment's name cannot be read");
             goto out;
@@ -1077,9 +1117,9 @@ out:
     return status;
 }
 
-/* Counts the leading entries of frames/frame that are as they must be. An entry that is counted in the dataset's
- * length but was never written (a crash while frames were dropped, a file that lies) has the fill value and ends
- * them. */
+/* Counts the leading entries of frames/frame that are as they must be. An entry that is counted in the
+ * dataset's length but was never written (a crash while frames were dropped, a file that lies) has the fill
+ * value and ends them. */
 static toile_status count_frames(toile_cache *cache, hsize_t length, toile_error *error) {
     hid_t dataset = cache->columns[COMMIT], space = 0, memory_space = 0;
     int32_t numbers[1024];
@@ -1120,8 +1160,8 @@ static toile_status open_frames(toile_cache *cache, toile_error *error) {
         hsize_t length = ANY;
         if (!columns[i].required && find_link(cache, group, columns[i].name) == 0)
             continue;
-        status = open_dataset(cache, group, "frames", columns[i].name, columns[i].kind, 1, &length, column_chunk, NULL,
-                              &cache->columns[i], error);
+        status = open_dataset(cache, group, "frames", columns[i].name, columns[i].kind, 1, &length,
+                              column_chunk, NULL, &cache->columns[i], error);
         if (status == TOILE_OK && i == COMMIT)
             status = count_frames(cache, length, error);
         shortest = length < shortest ? length : shortest;
@@ -1137,7 +1177,8 @@ static toile_status open_frames(toile_cache *cache, toile_error *error) {
         if (path) {
             sprintf(path, "garments/%s", encoded);
             status = ok(cache, group = H5Gopen2(cache->file, path, H5P_DEFAULT))
-                         ? TOILE_OK : fail_format(cache, error, "group %s is unreadable", where);
+                         ? TOILE_OK
+                         : fail_format(cache, error, "group %s is unreadable", where);
         } else {
             status = toile_fail_memory(error, "the garments of a cache");
         }
@@ -1193,9 +1234,10 @@ static toile_status open_for_reading(toile_cache *cache, toile_error *error) {
 
 static bool put_number(toile_cache *cache, hid_t object, const char *name, kind kind, const void *value) {
     hid_t space = 0, attribute = 0;
-    bool good = ok(cache, space = H5Screate(H5S_SCALAR)) &&
-                ok(cache, attribute = H5Acreate2(object, name, file_type(kind), space, H5P_DEFAULT, H5P_DEFAULT)) &&
-                ok(cache, H5Awrite(attribute, memory_type(kind), value));
+    bool good =
+        ok(cache, space = H5Screate(H5S_SCALAR)) &&
+        ok(cache, attribute = H5Acreate2(object, name, file_type(kind), space, H5P_DEFAULT, H5P_DEFAULT)) &&
+        ok(cache, H5Awrite(attribute, memory_type(kind), value));
     release(&attribute);
     release(&space);
     return good;
@@ -1227,7 +1269,8 @@ static bool put_array(toile_cache *cache, hid_t group, const char *name, hid_t t
                       const hsize_t *dims, const void *data) {
     hid_t space = 0, list = 0, dataset = 0;
     bool good = ok(cache, space = H5Screate_simple(rank, dims, NULL)) &&
-                ok(cache, list = H5Pcreate(H5P_DATASET_CREATE)) && ok(cache, H5Pset_obj_track_times(list, 0)) &&
+                ok(cache, list = H5Pcreate(H5P_DATASET_CREATE)) &&
+                ok(cache, H5Pset_obj_track_times(list, 0)) &&
                 ok(cache, dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT)) &&
                 (dims[0] == 0 || ok(cache, H5Dwrite(dataset, from, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)));
     release(&dataset);
@@ -1243,12 +1286,13 @@ static bool put_growing(toile_cache *cache, hid_t group, const char *name, kind 
     int rank = vertices ? 3 : 1;
     hsize_t dims[] = {0, (hsize_t)vertices, 3}, most[] = {H5S_UNLIMITED, (hsize_t)vertices, 3};
     hsize_t chunk[] = {vertices ? 1 : COLUMN_CHUNK, (hsize_t)vertices, 3};
-    bool good = ok(cache, space = H5Screate_simple(rank, dims, most)) &&
-                ok(cache, list = H5Pcreate(H5P_DATASET_CREATE)) && ok(cache, H5Pset_obj_track_times(list, 0)) &&
-                ok(cache, H5Pset_chunk(list, rank, chunk)) &&
-                (!vertices || (ok(cache, H5Pset_shuffle(list)) && ok(cache, H5Pset_deflate(list, DEFLATE_LEVEL)))) &&
-                (kind != KIND_INT32 || ok(cache, H5Pset_fill_value(list, H5T_NATIVE_INT32, &fill))) &&
-                ok(cache, dataset = H5Dcreate2(group, name, file_type(kind), space, H5P_DEFAULT, list, H5P_DEFAULT));
+    bool good =
+        ok(cache, space = H5Screate_simple(rank, dims, most)) &&
+        ok(cache, list = H5Pcreate(H5P_DATASET_CREATE)) && ok(cache, H5Pset_obj_track_times(list, 0)) &&
+        ok(cache, H5Pset_chunk(list, rank, chunk)) &&
+        (!vertices || (ok(cache, H5Pset_shuffle(list)) && ok(cache, H5Pset_deflate(list, DEFLATE_LEVEL)))) &&
+        (kind != KIND_INT32 || ok(cache, H5Pset_fill_value(list, H5T_NATIVE_INT32, &fill))) &&
+        ok(cache, dataset = H5Dcreate2(group, name, file_type(kind), space, H5P_DEFAULT, list, H5P_DEFAULT));
     release(&dataset);
     release(&list);
     release(&space);
@@ -1265,8 +1309,8 @@ static hid_t put_group(toile_cache *cache, hid_t parent, const char *name) {
     return group;
 }
 
-static toile_status put_garment(toile_cache *cache, hid_t garments, int32_t index, const toile_garment_view *garment,
-                                toile_error *error) {
+static toile_status put_garment(toile_cache *cache, hid_t garments, int32_t index,
+                                const toile_garment_view *garment, toile_error *error) {
     hid_t group = 0, type = 0;
     char *encoded = encode_name(cache->memory, garment->name), *names = NULL;
     toile_status status = TOILE_OK;
@@ -1288,14 +1332,15 @@ static toile_status put_garment(toile_cache *cache, hid_t garments, int32_t inde
     const hsize_t panels[] = {(hsize_t)garment->panel_count};
     hid_t f32 = file_type(KIND_FLOAT32), from_f32 = memory_type(KIND_FLOAT32);
     hid_t i32 = file_type(KIND_INT32), from_i32 = memory_type(KIND_INT32);
-    bool good = (group = put_group(cache, garments, encoded)) > 0 && (type = text_type(cache, longest)) > 0 &&
-                put_text(cache, group, "name", garment->name) &&
-                put_number(cache, group, "index", KIND_INT32, &index) &&
-                put_array(cache, group, "rest_positions", f32, from_f32, 2, rest, garment->rest_positions) &&
-                put_array(cache, group, "triangles", i32, from_i32, 2, corners, garment->triangles) &&
-                put_array(cache, group, "triangle_panels", i32, from_i32, 1, corners, garment->triangle_panels) &&
-                put_array(cache, group, "corner_uv", f32, from_f32, 3, uv, garment->corner_uv) &&
-                put_array(cache, group, "panel_names", type, type, 1, panels, names);
+    bool good =
+        (group = put_group(cache, garments, encoded)) > 0 && (type = text_type(cache, longest)) > 0 &&
+        put_text(cache, group, "name", garment->name) &&
+        put_number(cache, group, "index", KIND_INT32, &index) &&
+        put_array(cache, group, "rest_positions", f32, from_f32, 2, rest, garment->rest_positions) &&
+        put_array(cache, group, "triangles", i32, from_i32, 2, corners, garment->triangles) &&
+        put_array(cache, group, "triangle_panels", i32, from_i32, 1, corners, garment->triangle_panels) &&
+        put_array(cache, group, "corner_uv", f32, from_f32, 3, uv, garment->corner_uv) &&
+        put_array(cache, group, "panel_names", type, type, 1, panels, names);
     for (int k = 0; good && k < STREAM_COUNT; k++)
         good = put_growing(cache, group, stream_names[k], KIND_FLOAT32, garment->vertex_count);
     if (!good)
@@ -1315,23 +1360,24 @@ static toile_status write_skeleton(toile_cache *cache, const toile_cache_header 
     const int32_t count = header->garment_count;
     const uint64_t checksum = header_checksum(header);
     toile_status status = TOILE_OK;
-    bool good = fapl > 0 && ok(cache, list = H5Pcreate(H5P_FILE_CREATE)) &&
-                ok(cache, H5Pset_obj_track_times(list, 0)) &&
-                ok(cache, H5Pset_attr_phase_change(list, 32, 0)) && /* attributes stay in the group's header */
-                ok(cache, cache->file = H5Fcreate(cache->path, H5F_ACC_TRUNC, list, fapl)) &&
-                put_text(cache, cache->file, "format", "toile") &&
-                put_number(cache, cache->file, "version", KIND_INT32, &version) &&
-                put_text(cache, cache->file, "library_version", header->library_version) &&
-                put_text(cache, cache->file, "scene_name", header->scene_name) &&
-                put_text(cache, cache->file, "settings", header->settings_json) &&
-                put_number(cache, cache->file, "fingerprint", KIND_UINT64, &header->fingerprint) &&
-                put_number(cache, cache->file, "fps", KIND_FLOAT64, &header->fps) &&
-                put_number(cache, cache->file, "first_frame", KIND_INT32, &first) &&
-                put_number(cache, cache->file, "last_frame", KIND_INT32, &last) &&
-                put_number(cache, cache->file, "garment_count", KIND_INT32, &count) &&
-                put_number(cache, cache->file, "header_checksum", KIND_UINT64, &checksum) &&
-                (garments = put_group(cache, cache->file, "garments")) > 0 &&
-                (frames = put_group(cache, cache->file, "frames")) > 0;
+    bool good =
+        fapl > 0 && ok(cache, list = H5Pcreate(H5P_FILE_CREATE)) &&
+        ok(cache, H5Pset_obj_track_times(list, 0)) &&
+        ok(cache, H5Pset_attr_phase_change(list, 32, 0)) && /* attributes stay in the group's header */
+        ok(cache, cache->file = H5Fcreate(cache->path, H5F_ACC_TRUNC, list, fapl)) &&
+        put_text(cache, cache->file, "format", "toile") &&
+        put_number(cache, cache->file, "version", KIND_INT32, &version) &&
+        put_text(cache, cache->file, "library_version", header->library_version) &&
+        put_text(cache, cache->file, "scene_name", header->scene_name) &&
+        put_text(cache, cache->file, "settings", header->settings_json) &&
+        put_number(cache, cache->file, "fingerprint", KIND_UINT64, &header->fingerprint) &&
+        put_number(cache, cache->file, "fps", KIND_FLOAT64, &header->fps) &&
+        put_number(cache, cache->file, "first_frame", KIND_INT32, &first) &&
+        put_number(cache, cache->file, "last_frame", KIND_INT32, &last) &&
+        put_number(cache, cache->file, "garment_count", KIND_INT32, &count) &&
+        put_number(cache, cache->file, "header_checksum", KIND_UINT64, &checksum) &&
+        (garments = put_group(cache, cache->file, "garments")) > 0 &&
+        (frames = put_group(cache, cache->file, "frames")) > 0;
     for (int i = 0; good && i < COLUMN_COUNT; i++)
         good = put_growing(cache, frames, columns[i].name, columns[i].kind, 0);
     for (int i = 0; good && status == TOILE_OK && i < count; i++)
@@ -1359,15 +1405,16 @@ static bool sync_data(toile_cache *cache) {
 }
 
 /* One frame of a dataset, to or from memory; vertices 0 is a column. Exactly one of `source` and `target`. */
-static bool transfer(toile_cache *cache, hid_t dataset, kind kind, int vertices, int index, const void *source,
-                     void *target) {
+static bool transfer(toile_cache *cache, hid_t dataset, kind kind, int vertices, int index,
+                     const void *source, void *target) {
     hid_t space = 0, memory_space = 0;
     hsize_t start[] = {(hsize_t)index, 0, 0}, count[] = {1, (hsize_t)vertices, 3};
-    bool good = ok(cache, space = H5Dget_space(dataset)) &&
-                ok(cache, memory_space = H5Screate_simple(vertices ? 3 : 1, count, NULL)) &&
-                ok(cache, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL)) &&
-                ok(cache, source ? H5Dwrite(dataset, memory_type(kind), memory_space, space, H5P_DEFAULT, source)
-                                 : H5Dread(dataset, memory_type(kind), memory_space, space, H5P_DEFAULT, target));
+    bool good =
+        ok(cache, space = H5Dget_space(dataset)) &&
+        ok(cache, memory_space = H5Screate_simple(vertices ? 3 : 1, count, NULL)) &&
+        ok(cache, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL)) &&
+        ok(cache, source ? H5Dwrite(dataset, memory_type(kind), memory_space, space, H5P_DEFAULT, source)
+                         : H5Dread(dataset, memory_type(kind), memory_space, space, H5P_DEFAULT, target));
     release(&memory_space);
     release(&space);
     return good;
@@ -1400,36 +1447,44 @@ static toile_status check_header(const toile_cache_header *header, toile_error *
         (header->garment_count > 0 && !header->garments))
         return toile_fail(error, TOILE_MISUSE, "a cache was asked for with a null text or garment");
     if (!is_utf8(header->scene_name) || !is_utf8(header->settings_json) || !is_utf8(header->library_version))
-        return toile_fail(error, TOILE_INVALID, "the scene's name or settings are not UTF-8; save the scene as UTF-8");
+        return toile_fail(error, TOILE_INVALID,
+                          "the scene's name or settings are not UTF-8; save the scene as UTF-8");
     if (header->garment_count < 0 || !(header->fps > 0) || isinf(header->fps) ||
         header->last_frame < header->first_frame || header->first_frame == UNCOMMITTED)
-        return toile_fail(error, TOILE_INVALID, "a cache of %d garments, frames %d to %d at %g frames per second "
+        return toile_fail(error, TOILE_INVALID,
+                          "a cache of %d garments, frames %d to %d at %g frames per second "
                           "cannot be made; give a rate above 0 and a last frame not before the first",
                           header->garment_count, header->first_frame, header->last_frame, header->fps);
     for (int i = 0; i < header->garment_count; i++) {
         const toile_garment_view *garment = &header->garments[i];
         if (!garment->name || !*garment->name || !is_utf8(garment->name))
-            return toile_fail(error, TOILE_INVALID, "garment %d has no name, or one that is not UTF-8; name it", i);
+            return toile_fail(error, TOILE_INVALID,
+                              "garment %d has no name, or one that is not UTF-8; name it", i);
         for (int k = 0; k < i; k++)
             if (strcmp(header->garments[k].name, garment->name) == 0)
                 return toile_fail(error, TOILE_INVALID, "two garments are named \"%.200s\"; rename one",
                                   garment->name);
-        if (garment->vertex_count < 1 || garment->vertex_count > MAX_VERTICES || garment->triangle_count < 0 ||
-            garment->triangle_count > INT_MAX / 3 || garment->panel_count < 0)
-            return toile_fail(error, TOILE_INVALID, "garment \"%.200s\" has %d vertices, %d triangles and %d panels; "
-                              "1 to %d vertices can be cached", garment->name, garment->vertex_count,
-                              garment->triangle_count, garment->panel_count, MAX_VERTICES);
+        if (garment->vertex_count < 1 || garment->vertex_count > MAX_VERTICES ||
+            garment->triangle_count < 0 || garment->triangle_count > INT_MAX / 3 || garment->panel_count < 0)
+            return toile_fail(error, TOILE_INVALID,
+                              "garment \"%.200s\" has %d vertices, %d triangles and %d panels; "
+                              "1 to %d vertices can be cached",
+                              garment->name, garment->vertex_count, garment->triangle_count,
+                              garment->panel_count, MAX_VERTICES);
         if (!garment->rest_positions || (garment->panel_count > 0 && !garment->panel_names) ||
             (garment->triangle_count > 0 &&
              (!garment->triangles || !garment->triangle_panels || !garment->corner_uv)))
             return toile_fail(error, TOILE_MISUSE, "garment \"%.200s\" has a null array", garment->name);
         for (int k = 0; k < garment->panel_count; k++)
             if (!garment->panel_names[k] || !is_utf8(garment->panel_names[k]))
-                return toile_fail(error, TOILE_INVALID, "panel %d of garment \"%.200s\" has no name, or one that is "
-                                  "not UTF-8; name it", k, garment->name);
+                return toile_fail(error, TOILE_INVALID,
+                                  "panel %d of garment \"%.200s\" has no name, or one that is "
+                                  "not UTF-8; name it",
+                                  k, garment->name);
         const char *wrong = check_indices(garment);
         if (wrong)
-            return toile_fail(error, TOILE_INVALID, "garment \"%.200s\": %s; repair its mesh", garment->name, wrong);
+            return toile_fail(error, TOILE_INVALID, "garment \"%.200s\": %s; repair its mesh", garment->name,
+                              wrong);
     }
     return TOILE_OK;
 }
@@ -1452,7 +1507,8 @@ toile_status toile_cache_create(toile_memory *memory, const char *path, const to
 
     /* What is there now: a folder cannot be replaced, and a bake that is writing must not lose its file. */
     if (!stat(path, &info) && !S_ISREG(info.st_mode)) {
-        status = toile_fail(error, TOILE_IO, "cannot write %.500s: it is not a file; choose another name", path);
+        status =
+            toile_fail(error, TOILE_IO, "cannot write %.500s: it is not a file; choose another name", path);
         goto out;
     }
     int old = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -1514,7 +1570,8 @@ out:
     return status;
 }
 
-toile_status toile_cache_open(toile_memory *memory, const char *path, toile_cache **result, toile_error *error) {
+toile_status toile_cache_open(toile_memory *memory, const char *path, toile_cache **result,
+                              toile_error *error) {
     if (!memory || !path || !result)
         return toile_fail(error, TOILE_MISUSE, "toile_cache_open was called with a null pointer");
     *result = NULL;
@@ -1534,8 +1591,8 @@ toile_status toile_cache_open(toile_memory *memory, const char *path, toile_cach
     return status;
 }
 
-toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep_through, toile_cache **result,
-                                toile_error *error) {
+toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep_through,
+                                toile_cache **result, toile_error *error) {
     /* Read only first: a file that is not right is refused before anything in it is changed. */
     toile_status status = toile_cache_open(memory, path, result, error);
     if (status != TOILE_OK)
@@ -1573,27 +1630,32 @@ toile_status toile_cache_append(toile_cache *cache, const toile_frame_view *fram
     if (!cache || !frame || (cache->header.garment_count > 0 && (!frame->positions || !frame->velocities)))
         return toile_fail(error, TOILE_MISUSE, "toile_cache_append was called with a null pointer");
     if (!cache->writable)
-        return toile_fail(error, TOILE_MISUSE, "%.500s is open for reading; reopen it to append", cache->path);
+        return toile_fail(error, TOILE_MISUSE, "%.500s is open for reading; reopen it to append",
+                          cache->path);
     if (cache->device.discard) /* since an append that failed */
         return fail_write(cache, error);
     int64_t next = (int64_t)cache->header.first_frame + cache->frame_count;
     if (frame->frame != next || next >= INT_MAX)
         return toile_fail(error, TOILE_MISUSE, "frame %d was appended to %.500s where frame %lld is next",
                           frame->frame, cache->path, (long long)next);
-    toile_cache_frame row = {.frame = frame->frame, .time = frame->time, .state_hash = frame->state_hash,
+    toile_cache_frame row = {.frame = frame->frame,
+                             .time = frame->time,
+                             .state_hash = frame->state_hash,
                              .checksum = frame_checksum(frame->frame, frame->time, frame->state_hash),
                              .numbers = frame->numbers};
     for (int i = 0; i < cache->header.garment_count; i++) {
         size_t bytes = (size_t)cache->garments[i].vertex_count * 12;
         if (!frame->positions[i] || !frame->velocities[i])
-            return toile_fail(error, TOILE_MISUSE, "frame %d has no positions or velocities for garment \"%.200s\"",
-                              frame->frame, cache->garments[i].name);
+            return toile_fail(error, TOILE_MISUSE,
+                              "frame %d has no positions or velocities for garment \"%.200s\"", frame->frame,
+                              cache->garments[i].name);
         row.checksum = toile_hash(row.checksum, frame->positions[i], bytes);
         row.checksum = toile_hash(row.checksum, frame->velocities[i], bytes);
     }
     struct stat info;
     if (!fstat(cache->device.fd, &info) && info.st_nlink == 0)
-        return toile_fail(error, TOILE_IO, "%.500s was deleted or replaced while it was being written; bake again",
+        return toile_fail(error, TOILE_IO,
+                          "%.500s was deleted or replaced while it was being written; bake again",
                           cache->path);
 
     quiet quiet;
@@ -1613,8 +1675,8 @@ toile_status toile_cache_append(toile_cache *cache, const toile_frame_view *fram
             good = flush(cache) && sync_data(cache);
         if (good && cache->columns[i] > 0)
             good = set_length(cache, cache->columns[i], 0, at + 1) &&
-                   transfer(cache, cache->columns[i], columns[i].kind, 0, at, (const char *)&row + columns[i].offset,
-                            NULL);
+                   transfer(cache, cache->columns[i], columns[i].kind, 0, at,
+                            (const char *)&row + columns[i].offset, NULL);
     }
     good = good && flush(cache);
     leave(&quiet);
@@ -1640,16 +1702,21 @@ toile_status toile_cache_close(toile_cache *cache, toile_error *error) {
     return status;
 }
 
-const toile_cache_header *toile_cache_get_header(const toile_cache *cache) { return cache ? &cache->header : NULL; }
+const toile_cache_header *toile_cache_get_header(const toile_cache *cache) {
+    return cache ? &cache->header : NULL;
+}
 
-int toile_cache_frame_count(const toile_cache *cache) { return cache ? cache->frame_count : 0; }
+int toile_cache_frame_count(const toile_cache *cache) {
+    return cache ? cache->frame_count : 0;
+}
 
 toile_status toile_cache_refresh(toile_cache *cache, toile_error *error) {
     if (!cache)
         return toile_fail(error, TOILE_MISUSE, "toile_cache_refresh was called with a null handle");
     if (cache->writable)
         return TOILE_OK;
-    /* Opened anew rather than refreshed: that also follows a writer that closed, died, or began again since. */
+    /* Opened anew rather than refreshed: that also follows a writer that closed, died, or began again since.
+     */
     quiet quiet;
     struct stat mine, there;
     enter(cache, &quiet);
@@ -1659,8 +1726,8 @@ toile_status toile_cache_refresh(toile_cache *cache, toile_error *error) {
     leave(&quiet);
     if (status == TOILE_OK && !fstat(cache->device.fd, &mine) &&
         (stat(cache->path, &there) || mine.st_ino != there.st_ino || mine.st_dev != there.st_dev))
-        status = toile_fail(error, TOILE_WARNING, "%.500s was deleted or replaced by a new bake; open it again",
-                            cache->path);
+        status = toile_fail(error, TOILE_WARNING,
+                            "%.500s was deleted or replaced by a new bake; open it again", cache->path);
     return status;
 }
 
@@ -1676,10 +1743,11 @@ static toile_status check_index(const toile_cache *cache, int index, toile_error
 static toile_status read_stream(toile_cache *cache, int index, int garment, int stream, float *target,
                                 toile_error *error) {
     const toile_garment_view *view = &cache->garments[garment];
-    if (transfer(cache, cache->streams[garment][stream], KIND_FLOAT32, view->vertex_count, index, NULL, target))
+    if (transfer(cache, cache->streams[garment][stream], KIND_FLOAT32, view->vertex_count, index, NULL,
+                 target))
         return TOILE_OK;
-    return fail_format(cache, error, "%s of garment \"%.100s\" in frame %d cannot be read", stream_names[stream],
-                       view->name, cache->header.first_frame + index);
+    return fail_format(cache, error, "%s of garment \"%.100s\" in frame %d cannot be read",
+                       stream_names[stream], view->name, cache->header.first_frame + index);
 }
 
 toile_status toile_cache_read(toile_cache *cache, int index, int garment, float *positions, float *velocities,
@@ -1688,8 +1756,8 @@ toile_status toile_cache_read(toile_cache *cache, int index, int garment, float 
     if (status != TOILE_OK)
         return status;
     if (garment < 0 || garment >= cache->header.garment_count)
-        return toile_fail(error, TOILE_INVALID, "%.500s has %d garments, there is none at position %d", cache->path,
-                          cache->header.garment_count, garment);
+        return toile_fail(error, TOILE_INVALID, "%.500s has %d garments, there is none at position %d",
+                          cache->path, cache->header.garment_count, garment);
     quiet quiet;
     enter(cache, &quiet);
     if (positions)
@@ -1700,7 +1768,8 @@ toile_status toile_cache_read(toile_cache *cache, int index, int garment, float 
     return status;
 }
 
-toile_status toile_cache_read_frame(toile_cache *cache, int index, toile_cache_frame *frame, toile_error *error) {
+toile_status toile_cache_read_frame(toile_cache *cache, int index, toile_cache_frame *frame,
+                                    toile_error *error) {
     toile_status status = check_index(cache, index, error);
     if (status != TOILE_OK)
         return status;

@@ -1,8 +1,9 @@
-/* The checkpoint beside a cache: the exact state after one frame, from which a bake goes on as if it had never
- * stopped. FORMAT.md gives the bytes.
+/* The checkpoint beside a cache: the exact state after one frame, from which a bake goes on as if it had
+ * never stopped. FORMAT.md gives the bytes.
  *
- * It is replaced whole: written under another name, forced to disk, renamed. A crash leaves the old one or the new
- * one. The cache is forced to disk first, so that a checkpoint never names a frame that a power cut took from it. */
+ * It is replaced whole: written under another name, forced to disk, renamed. A crash leaves the old one or
+ * the new one. The cache is forced to disk first, so that a checkpoint never names a frame that a power cut
+ * took from it. */
 #include "cache.h"
 #include "hash.h"
 
@@ -92,21 +93,23 @@ static bool read_all(int fd, void *bytes, size_t size) {
     return true;
 }
 
-static toile_status state_path(const char *cache_path, const char *suffix, char path[PATH_SIZE], toile_error *error) {
+static toile_status state_path(const char *cache_path, const char *suffix, char path[PATH_SIZE],
+                               toile_error *error) {
     if (!cache_path || !*cache_path)
         return toile_fail(error, TOILE_MISUSE, "a checkpoint needs the path of its cache");
     if (snprintf(path, PATH_SIZE, "%s%s", cache_path, suffix) >= PATH_SIZE)
-        return toile_fail(error, TOILE_INVALID, "%.300s...: the path is too long; use a shorter one", cache_path);
+        return toile_fail(error, TOILE_INVALID, "%.300s...: the path is too long; use a shorter one",
+                          cache_path);
     return TOILE_OK;
 }
 
 static toile_status fail_io(toile_error *error, const char *what, const char *path, int error_number) {
-    return toile_fail(error, TOILE_IO, "cannot %s checkpoint %.400s: %s; %s", what, path, strerror(error_number),
-                      toile_io_advice(error_number));
+    return toile_fail(error, TOILE_IO, "cannot %s checkpoint %.400s: %s; %s", what, path,
+                      strerror(error_number), toile_io_advice(error_number));
 }
 
-toile_status toile_checkpoint_write(const char *cache_path, uint64_t fingerprint, int frame, const void *state,
-                                    size_t size, toile_error *error) {
+toile_status toile_checkpoint_write(const char *cache_path, uint64_t fingerprint, int frame,
+                                    const void *state, size_t size, toile_error *error) {
     char path[PATH_SIZE], new_path[PATH_SIZE];
     toile_status status = state_path(cache_path, ".state", path, error);
     if (status == TOILE_OK)
@@ -114,7 +117,8 @@ toile_status toile_checkpoint_write(const char *cache_path, uint64_t fingerprint
     if (status != TOILE_OK)
         return status;
     if (!state && size)
-        return toile_fail(error, TOILE_MISUSE, "a checkpoint of %zu bytes was asked for without the bytes", size);
+        return toile_fail(error, TOILE_MISUSE, "a checkpoint of %zu bytes was asked for without the bytes",
+                          size);
 
     int cache_fd = open(cache_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (cache_fd >= 0) {
@@ -155,8 +159,8 @@ out:
     return status;
 }
 
-toile_status toile_checkpoint_read(toile_memory *memory, const char *cache_path, uint64_t *fingerprint, int *frame,
-                                   void **state, size_t *size, toile_error *error) {
+toile_status toile_checkpoint_read(toile_memory *memory, const char *cache_path, uint64_t *fingerprint,
+                                   int *frame, void **state, size_t *size, toile_error *error) {
     char path[PATH_SIZE];
     unsigned char header[HEADER_SIZE];
     struct stat info;
@@ -172,8 +176,10 @@ toile_status toile_checkpoint_read(toile_memory *memory, const char *cache_path,
 
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return toile_fail(error, TOILE_IO, "cannot open checkpoint %.400s: %s; without it a bake starts at its first "
-                          "frame", path, strerror(errno));
+        return toile_fail(error, TOILE_IO,
+                          "cannot open checkpoint %.400s: %s; without it a bake starts at its first "
+                          "frame",
+                          path, strerror(errno));
     if (fstat(fd, &info)) {
         status = fail_io(error, "look at", path, errno);
         goto out;
@@ -192,8 +198,10 @@ toile_status toile_checkpoint_read(toile_memory *memory, const char *cache_path,
     } else if (memcmp(header, MAGIC, 8) != 0)
         damage = "it does not begin like a checkpoint";
     else if (get(header + 8, 4) > VERSION) {
-        status = toile_fail(error, TOILE_FORMAT, "checkpoint %.400s has version %u, this Toile knows up to %d; update "
-                            "Toile or bake again from the first frame", path, (unsigned)get(header + 8, 4), VERSION);
+        status = toile_fail(error, TOILE_FORMAT,
+                            "checkpoint %.400s has version %u, this Toile knows up to %d; update "
+                            "Toile or bake again from the first frame",
+                            path, (unsigned)get(header + 8, 4), VERSION);
         goto out;
     } else if (get(header + 8, 4) != VERSION ||
                get(header + HASHED_SIZE, 8) != toile_hash(TOILE_HASH_SEED, header, HASHED_SIZE))
@@ -218,8 +226,10 @@ toile_status toile_checkpoint_read(toile_memory *memory, const char *cache_path,
             damage = "the hash of its state is not the one it states";
     }
     if (damage) {
-        status = toile_fail(error, TOILE_FORMAT, "checkpoint %.400s is damaged: %s; delete it and bake again from the "
-                            "first frame", path, damage);
+        status = toile_fail(error, TOILE_FORMAT,
+                            "checkpoint %.400s is damaged: %s; delete it and bake again from the "
+                            "first frame",
+                            path, damage);
         goto out;
     }
     *frame = (int)(int32_t)(uint32_t)get(header + 12, 4);
