@@ -37,40 +37,27 @@ static bool nearest_solid(const toile_sim *sim, const double *p, double way, dou
     return least < INFINITY;
 }
 
-static void find_contact(const toile_sim *sim, int i, double h, toile_found *found) {
+/* Holds particle i to the surface it hit: y, and friction of the normal force. */
+static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_hit *hit, int s, bool kept, bool caught,
+                            toile_found *found) {
     const toile_settings *set = sim->settings;
-    const double *x = sim->state.x + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
-    const toile_touch *touch = &sim->state.touch[i];
-    double *y = sim->work.alter + 4 * (size_t)i, *force = sim->work.force + 4 * (size_t)i;
-    found->solid = -1;
-
-    /* where is the particle at the end of the step if nothing stops it? */
-    double p[3], way = h * sqrt(dot(v, v));
-    for (int k = 0; k < 3; k++)
-        p[k] = x[k] + h * v[k];
-    toile_hit hit;
-    int s = -1;
-    if (!nearest_solid(sim, p, way, h, &hit, &s))
-        return;
     const toile_solid *solid = &sim->solids[s];
+    const toile_touch *touch = &sim->state.touch[i];
+    const double *x = sim->state.x + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
+    double *y = sim->work.alter + 4 * (size_t)i, *friction = sim->work.friction + 4 * (size_t)i;
     double gap = solid->thickness + set->contact_thickness, relative[3];
     for (int k = 0; k < 3; k++)
-        relative[k] = v[k] - hit.velocity[k];
-    double approach = dot(relative, hit.normal);
-    bool kept = touch->solid == s && hit.distance < gap + REACH;
-    bool caught = hit.distance < 0 || (hit.distance < gap && approach < 0);
-    if (!kept && !caught)
-        return;
-
+        relative[k] = v[k] - hit->velocity[k];
+    double approach = dot(relative, hit->normal);
     found->solid = s;
-    memcpy(found->normal, hit.normal, sizeof found->normal);
-    memcpy(found->surface, hit.velocity, sizeof found->surface);
+    memcpy(found->normal, hit->normal, sizeof found->normal);
+    memcpy(found->surface, hit->velocity, sizeof found->surface);
 
     /* y: from where it would be if it moved with the surface, to the surface */
     double there = gap, missing;
     for (int k = 0; k < 3; k++)
-        there += hit.normal[k] * (hit.point[k] - x[k]);
-    missing = there - h * dot(hit.velocity, hit.normal);
+        there += hit->normal[k] * (hit->point[k] - x[k]);
+    missing = there - h * dot(hit->velocity, hit->normal);
     if (missing > 0) { /* inside the gap: take back a part, not faster than allowed */
         missing *= set->contact_correction;
         double most = h * set->contact_correction_speed;
@@ -79,12 +66,12 @@ static void find_contact(const toile_sim *sim, int i, double h, toile_found *fou
         missing = 0; /* resting a little off the surface: do not pull it on */
     }
     for (int k = 0; k < 3; k++)
-        y[k] = missing * hit.normal[k];
+        y[k] = missing * hit->normal[k];
 
     /* friction: how hard is it pressed on, and does it stick? */
     double mass = sim->model->mass[i], slip[3], speed;
     for (int k = 0; k < 3; k++)
-        slip[k] = relative[k] - approach * hit.normal[k];
+        slip[k] = relative[k] - approach * hit->normal[k];
     speed = sqrt(dot(slip, slip));
     if (kept) {
         found->force = touch->force;
@@ -95,13 +82,33 @@ static void find_contact(const toile_sim *sim, int i, double h, toile_found *fou
     }
     memset(found->direction, 0, sizeof found->direction);
     if (found->mode == TOILE_TOUCH_SLIDE) {
-        const double *d = touch->direction;
         bool still = speed * mass <= 1e-9 * h * found->force || speed == 0;
-        for (int k = 0; k < 3; k++)
-            found->direction[k] = !still ? slip[k] / speed : kept ? d[k] : 0;
-        for (int k = 0; k < 3; k++)
-            force[k] -= solid->friction_kinetic * found->force * found->direction[k];
+        for (int k = 0; k < 3; k++) {
+            found->direction[k] = !still ? slip[k] / speed : kept ? touch->direction[k] : 0;
+            friction[k] = -solid->friction_kinetic * found->force * found->direction[k];
+        }
     }
+}
+
+static void find_contact(const toile_sim *sim, int i, double h, toile_found *found) {
+    const double *x = sim->state.x + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
+    found->solid = -1;
+
+    /* where is the particle at the end of the step if nothing stops it? */
+    double p[3], relative[3], way = h * sqrt(dot(v, v));
+    for (int k = 0; k < 3; k++)
+        p[k] = x[k] + h * v[k];
+    toile_hit hit;
+    int s = -1;
+    if (!nearest_solid(sim, p, way, h, &hit, &s))
+        return;
+    double gap = sim->solids[s].thickness + sim->settings->contact_thickness;
+    for (int k = 0; k < 3; k++)
+        relative[k] = v[k] - hit.velocity[k];
+    bool kept = sim->state.touch[i].solid == s && hit.distance < gap + REACH;
+    bool caught = hit.distance < 0 || (hit.distance < gap && dot(relative, hit.normal) < 0);
+    if (kept || caught)
+        hold_to_surface(sim, i, h, &hit, s, kept, caught, found);
 }
 
 void toile_find_contacts(toile_sim *sim, double h) {
@@ -112,10 +119,30 @@ void toile_find_contacts(toile_sim *sim, double h) {
     for (int s = 0; s < sim->solid_count; s++)
         toile_solid_move(&sim->solids[s], begin, end, sim->frame_seconds);
     memset(w->alter, 0, 4 * n * sizeof(double));
-    memset(w->force, 0, 4 * n * sizeof(double));
+    memset(w->friction, 0, 4 * n * sizeof(double));
 #pragma omp parallel for schedule(dynamic, 256) num_threads(sim->threads) if (sim->threads > 1)
     for (size_t i = 0; i < n; i++)
         find_contact(sim, (int)i, h, &w->found[i]);
+}
+
+bool toile_find_missed(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    int missed = 0;
+    if (!sim->solid_count)
+        return false;
+#pragma omp parallel for schedule(dynamic, 256) num_threads(sim->threads) if (sim->threads > 1) reduction(+ : missed)
+    for (int i = 0; i < sim->model->particle_count; i++) {
+        const double *p = w->next_x + 4 * (size_t)i, *x = sim->state.x + 4 * (size_t)i;
+        double way[3] = {p[0] - x[0], p[1] - x[1], p[2] - x[2]};
+        toile_hit hit;
+        int s = -1;
+        if (w->found[i].solid >= 0 || w->held[i] || !nearest_solid(sim, p, sqrt(dot(way, way)), h, &hit, &s) ||
+            hit.distance >= 0)
+            continue;
+        hold_to_surface(sim, i, h, &hit, s, false, true, &w->found[i]);
+        missed++;
+    }
+    return missed > 0;
 }
 
 /* Pins: z moves the particle to its target by the end of the step, in the directions held. */
@@ -156,7 +183,7 @@ void toile_set_constraints(toile_sim *sim, double h) {
             if (w->held[i]) { /* a pin is stronger than a contact */
                 found->solid = -1;
                 memset(w->alter + 4 * (size_t)i, 0, 4 * sizeof(double));
-                memset(w->force + 4 * (size_t)i, 0, 4 * sizeof(double));
+                memset(w->friction + 4 * (size_t)i, 0, 4 * sizeof(double));
                 memset(S, 0, 12 * sizeof *S);
                 for (int k = 0; k < 3; k++)
                     S[5 * k] = !(w->held[i] >> k & 1);

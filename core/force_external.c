@@ -72,7 +72,7 @@ void toile_external_forces(toile_sim *sim, double h) {
         double n[3] = {0, 0, 0};
         memset(g, 0, 8 * sizeof *g);
         for (int k = 0; k < 3; k++)
-            f[k] += m->mass[i] * set->gravity[k];
+            f[k] = sim->work.friction[4 * (size_t)i + (size_t)k] + m->mass[i] * set->gravity[k];
         for (int k = pattern->triangle_begin[i]; (by_triangle || by_particle) && k < pattern->triangle_begin[i + 1]; k++) {
             const double *r = sim->work.triangle_air + 8 * (size_t)(pattern->triangle_code[k] >> 4), *tn = r + 3;
             for (int c = 0; c < 3; c++) {

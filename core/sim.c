@@ -20,6 +20,7 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
     } fields[] = {{&w->next_x, 4 * n},
                   {&w->next_v, 4 * n},
                   {&w->solution, 4 * n},
+                  {&w->friction, 4 * n},
                   {&w->force, 4 * n},
                   {&w->drag, 8 * n},
                   {&w->triangle_air, 8 * t},
@@ -78,7 +79,7 @@ void toile_sim_free(toile_sim *sim) {
     if (!sim->memory)
         return;
     toile_work *w = &sim->work;
-    void *blocks[] = {w->next_x, w->next_v, w->solution, w->force, w->drag, w->triangle_air, w->alter, w->ahead,
+    void *blocks[] = {w->next_x, w->next_v, w->solution, w->friction, w->force, w->drag, w->triangle_air, w->alter, w->ahead,
                       w->triangle, w->hinge, w->spring, w->stretch, w->next_stretch, w->extreme, w->matrix.diagonal,
                       w->matrix.off, w->matrix.spill, w->b, w->r, w->p, w->s, w->q, w->inverse, w->partial,
                       w->constraints.filter, w->constraints.z, w->constraints.particle, w->constraints.chunk_begin,

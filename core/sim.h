@@ -41,6 +41,7 @@ typedef struct toile_found {
 typedef struct toile_work {
     double *next_x, *next_v;           /* the candidate, (n x 4) */
     double *solution;                  /* dv of the candidate, (n x 4) */
+    double *friction;                  /* of contacts, N, (n x 4) */
     double *force, *drag;              /* external, see toile_assembly */
     double *triangle_air;              /* force(3) n(3) factor 0 of each triangle, (triangles x 8) */
     double *alter, *ahead;             /* y of eq. 17, and d = h v + y, (n x 4) */
@@ -94,10 +95,13 @@ int toile_sim_penetrations(const toile_sim *sim, double *deepest);
 /* contact.c: moves the solids to the step's end, finds contacts, and sets constraints, y and friction. */
 void toile_find_contacts(toile_sim *sim, double h);
 void toile_set_constraints(toile_sim *sim, double h);
+/* After a solve: free particles that the candidate puts inside a solid get a contact. True if there were any: then the
+ * step has to be solved again. */
+bool toile_find_missed(toile_sim *sim, double h);
 /* After the solve: constraint forces (residual) decide who is released, who slides and who sticks. */
 void toile_update_contacts(toile_sim *sim, const double *residual, double h);
 
-/* force_external.c: gravity, drag, wind, gusts at the state's positions and velocities. */
+/* force_external.c: gravity, drag, wind, gusts at the state's positions and velocities, and friction. */
 void toile_external_forces(toile_sim *sim, double h);
 
 double toile_clock(void); /* s, monotonic */

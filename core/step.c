@@ -21,6 +21,9 @@
 /* The longest wait between attempts at a longer step (Baraff-Witkin section 7). */
 #define PATIENCE_MAX 40
 
+/* How often a step is solved again because free particles would end inside a collider. */
+#define CONTACT_PASSES 4
+
 typedef enum verdict { ACCEPTED, REJECTED, BROKEN } verdict;
 
 double toile_clock(void) {
@@ -74,7 +77,6 @@ static void assemble(toile_sim *sim, double h) {
 static bool solve(toile_sim *sim, double h) {
     toile_work *w = &sim->work;
     const toile_settings *set = sim->settings;
-    memcpy(w->solution, sim->state.dv, 4 * (size_t)sim->model->particle_count * sizeof(double));
     toile_solve job = {.matrix = &w->matrix,
                        .constraints = &w->constraints,
                        .b = w->b,
@@ -167,22 +169,27 @@ static void commit(toile_sim *sim, double h) {
 
 static verdict step(toile_sim *sim, double h, bool last_chance) {
     double clock = toile_clock(), largest = 0;
+    bool solved = false;
 
     toile_find_contacts(sim, h);
-    toile_set_constraints(sim, h);
+    memcpy(sim->work.solution, sim->state.dv, 4 * (size_t)sim->model->particle_count * sizeof(double));
+    for (int pass = 0; pass == 0 || (pass < CONTACT_PASSES && toile_find_missed(sim, h)); pass++) {
+        toile_set_constraints(sim, h);
+        end_stage(sim, STAGE_SOLID, &clock);
+
+        toile_external_forces(sim, h);
+        evaluate(sim, h);
+        end_stage(sim, STAGE_EVALUATE, &clock);
+
+        assemble(sim, h);
+        end_stage(sim, STAGE_ASSEMBLE, &clock);
+
+        solved = solve(sim, h);
+        propose(sim, h);
+        end_stage(sim, STAGE_SOLVE, &clock);
+    }
     end_stage(sim, STAGE_SOLID, &clock);
 
-    toile_external_forces(sim, h);
-    evaluate(sim, h);
-    end_stage(sim, STAGE_EVALUATE, &clock);
-
-    assemble(sim, h);
-    end_stage(sim, STAGE_ASSEMBLE, &clock);
-
-    bool solved = solve(sim, h);
-    end_stage(sim, STAGE_SOLVE, &clock);
-
-    propose(sim, h);
     verdict v = judge(sim, solved, &largest);
     if (v == ACCEPTED || (v == REJECTED && last_chance)) {
         commit(sim, h);
