@@ -1,5 +1,5 @@
-/* `toile export`: a cache for other tools. One row of FORMATS is one format; here are the options, the loop over
- * frames, progress, and what a signal does. */
+/* `toile export`: a cache for other tools. One row of FORMATS is one format; here are the options, the loop
+ * over frames, progress, and what a signal does. */
 #include "commands.h"
 
 #include "export_job.h"
@@ -185,7 +185,8 @@ int toile_command_export(int argc, char **argv) {
         {"--garment", NULL, TOILE_OPTION_TEXT, &job.garment_name, "NAME", "only this garment", NULL},
         {"--up", NULL, TOILE_OPTION_CHOICE, &job.up, "y|z",
          "the upward axis of what is written: y for .abc, z for the others", UPS},
-        {"--scale", NULL, TOILE_OPTION_NUMBER, &job.scale, "S", "units per metre: 100 writes centimetres", NULL},
+        {"--scale", NULL, TOILE_OPTION_NUMBER, &job.scale, "S", "units per metre: 100 writes centimetres",
+         NULL},
         {"--colliders", NULL, TOILE_OPTION_FLAG, &job.colliders, NULL,
          "the scene's colliders too (.abc, .obj)", NULL},
         {"--scene", NULL, TOILE_OPTION_TEXT, &job.scene_path, "SCENE.json",
@@ -194,14 +195,16 @@ int toile_command_export(int argc, char **argv) {
          toile_progress_modes},
     };
     const toile_syntax syntax = {
-        "toile export CACHE.h5 -o OUT.{abc,pc2,mdd,obj} [--frames A-B] [--garment NAME] [--up y|z] [--scale S] "
+        "toile export CACHE.h5 -o OUT.{abc,pc2,mdd,obj} [--frames A-B] [--garment NAME] [--up y|z] [--scale "
+        "S] "
         "[--colliders [--scene SCENE.json]]",
         "Writes finished frames for other tools. A file appears when it is whole; an export that is stopped\n"
         "leaves none behind.\n"
         "  .abc  one archive: positions, velocities, material coordinates (uv, in metres), panels as face\n"
         "        sets, start shape as Pref; frame F is at F / fps seconds\n"
         "  .pc2, .mdd  positions only, to be laid over the mesh; several garments become OUT_NAME.pc2, ...\n"
-        "  .obj  a file per frame (OUT_0001.obj, ...; colliders OUT_collider_0001.obj, ...), panels as groups",
+        "  .obj  a file per frame (OUT_0001.obj, ...; colliders OUT_collider_0001.obj, ...), panels as "
+        "groups",
         options,
         COUNT(options),
         operands,

@@ -1,5 +1,5 @@
-/* Alembic: one archive. Every garment is an xform /NAME (the identity) with the mesh /NAME/NAMEShape under it, as
- * Blender, Maya and Houdini expect:
+/* Alembic: one archive. Every garment is an xform /NAME (the identity) with the mesh /NAME/NAMEShape under
+ * it, as Blender, Maya and Houdini expect:
  *
  *   positions, velocities   every frame, velocities in lengths per second
  *   faces                   once
@@ -7,8 +7,8 @@
  *   panel                   number of the panel, per face; the panels by name are face sets
  *   Pref                    the start shape, per vertex
  *
- * Frame F is at F / fps seconds, where a scene of that fps plays it. With --colliders these are meshes beside the
- * garments, without velocities. Z up becomes Y up unless --up z, by the library's option.
+ * Frame F is at F / fps seconds, where a scene of that fps plays it. With --colliders these are meshes beside
+ * the garments, without velocities. Z up becomes Y up unless --up z, by the library's option.
  */
 #include "export_job.h"
 
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct abc_state {
+typedef struct archive_state {
     toile_export_file file;
     abc_writer *writer;
     uint32_t sampling;
@@ -27,9 +27,9 @@ typedef struct abc_state {
     size_t threes_count;
     float *points; /* of one collider, (point_room x 3) */
     size_t point_room;
-} abc_state;
+} archive_state;
 
-static toile_status check(toile_export *job, const abc_state *s, abc_status status) {
+static toile_status check(toile_export *job, const archive_state *s, abc_status status) {
     if (status >= 0)
         return TOILE_OK;
     toile_status ours = status == ABC_MISSING ? TOILE_FORMAT : (toile_status)status;
@@ -38,7 +38,7 @@ static toile_status check(toile_export *job, const abc_state *s, abc_status stat
     return toile_fail(&job->error, ours, "%.400s: %s", job->output, abc_writer_message(s->writer));
 }
 
-static toile_status reserve_threes(toile_export *job, abc_state *s, size_t count) {
+static toile_status reserve_threes(toile_export *job, archive_state *s, size_t count) {
     if (count <= s->threes_count)
         return TOILE_OK;
     toile_free(&job->memory, s->threes);
@@ -65,7 +65,7 @@ static void unit_text(double scale, char *text, size_t size) {
         snprintf(text, size, "%.9g m", 1 / scale);
 }
 
-static toile_status open_archive(toile_export *job, abc_state *s) {
+static toile_status open_archive(toile_export *job, archive_state *s) {
     const toile_cache_header *header = toile_cache_get_header(job->cache);
     char application[64], description[512], units[32];
     snprintf(application, sizeof application, "Toile %s", toile_version());
@@ -86,13 +86,12 @@ static toile_status open_archive(toile_export *job, abc_state *s) {
     options.scale = job->scale;
     abc_status status = abc_writer_open(s->file.temporary, &options, &s->writer);
     if (status >= 0)
-        status =
-            abc_writer_add_uniform(s->writer, job->first / header->fps, 1 / header->fps, &s->sampling);
+        status = abc_writer_add_uniform(s->writer, job->first / header->fps, 1 / header->fps, &s->sampling);
     return check(job, s, status);
 }
 
 /* /NAME and /NAME/NAMEShape */
-static toile_status create_object(toile_export *job, abc_state *s, const char *name, const char *uv_name,
+static toile_status create_object(toile_export *job, archive_state *s, const char *name, const char *uv_name,
                                   abc_wmesh **mesh) {
     static const double identity[16] = {[0] = 1, [5] = 1, [10] = 1, [15] = 1};
     char shape[TOILE_NAME_SIZE + 8];
@@ -107,7 +106,7 @@ static toile_status create_object(toile_export *job, abc_state *s, const char *n
     return check(job, s, status);
 }
 
-static toile_status create_objects(toile_export *job, abc_state *s) {
+static toile_status create_objects(toile_export *job, archive_state *s) {
     const toile_cache_header *header = toile_cache_get_header(job->cache);
     int count = job->garment_count + s->collider_count;
     char(*names)[TOILE_NAME_SIZE] = toile_alloc(&job->memory, (size_t)count, sizeof *names);
@@ -125,7 +124,7 @@ static toile_status create_objects(toile_export *job, abc_state *s) {
 }
 
 static toile_status begin(toile_export *job, void **state) {
-    abc_state *s = toile_alloc(&job->memory, 1, sizeof *s);
+    archive_state *s = toile_alloc(&job->memory, 1, sizeof *s);
     if (!s)
         return toile_fail_memory(&job->error, "the export");
     *state = s;
@@ -151,12 +150,13 @@ static void free_uvs(toile_memory *memory, uv_index *uvs) {
     toile_free(memory, uvs->corners);
 }
 
-/* Corners at one vertex with the same (u, v) share a value, hence tools keep the pattern's pieces together and part
- * them at seams. Values of a vertex are chained. */
+/* Corners at one vertex with the same (u, v) share a value, hence tools keep the pattern's pieces together
+ * and part them at seams. Values of a vertex are chained. */
 static toile_status index_uvs(toile_memory *memory, const toile_garment_view *garment, uv_index *uvs,
                               toile_error *error) {
     size_t corners = 3 * (size_t)garment->triangle_count;
-    uint32_t *first = toile_alloc(memory, (size_t)garment->vertex_count, sizeof *first); /* 1 + value, 0: none */
+    uint32_t *first =
+        toile_alloc(memory, (size_t)garment->vertex_count, sizeof *first); /* 1 + value, 0: none */
     uint32_t *next = toile_alloc(memory, corners, sizeof *next);
     *uvs = (uv_index){toile_alloc(memory, corners, 2 * sizeof(float)), 0,
                       toile_alloc(memory, corners, sizeof(uint32_t))};
@@ -179,7 +179,7 @@ static toile_status index_uvs(toile_memory *memory, const toile_garment_view *ga
     return status;
 }
 
-static toile_status write_params(toile_export *job, abc_state *s, abc_wmesh *mesh,
+static toile_status write_params(toile_export *job, archive_state *s, abc_wmesh *mesh,
                                  const toile_garment_view *garment) {
     /* Blender takes Pref only as a "vector" per point. */
     const abc_wparam_def pref = {.name = "Pref",
@@ -200,7 +200,7 @@ static toile_status write_params(toile_export *job, abc_state *s, abc_wmesh *mes
     return check(job, s, status);
 }
 
-static toile_status write_panels(toile_export *job, abc_state *s, abc_wmesh *mesh,
+static toile_status write_panels(toile_export *job, archive_state *s, abc_wmesh *mesh,
                                  const toile_garment_view *garment) {
     char(*names)[TOILE_NAME_SIZE] = toile_alloc(&job->memory, (size_t)garment->panel_count, sizeof *names);
     int32_t *faces = toile_alloc(&job->memory, (size_t)garment->triangle_count, sizeof *faces);
@@ -223,7 +223,8 @@ static toile_status write_panels(toile_export *job, abc_state *s, abc_wmesh *mes
 }
 
 /* The first sample brings all that stays the same. */
-static toile_status write_garment(toile_export *job, abc_state *s, abc_wmesh *mesh, int frame, int number) {
+static toile_status write_garment(toile_export *job, archive_state *s, abc_wmesh *mesh, int frame,
+                                  int number) {
     const toile_garment_view *garment = &toile_cache_get_header(job->cache)->garments[number];
     const bool first = abc_wmesh_samples(mesh) == 0;
     uv_index uvs = {0};
@@ -255,7 +256,7 @@ static toile_status write_garment(toile_export *job, abc_state *s, abc_wmesh *me
 /* ---- colliders ---- */
 
 /* Faces are given every time; the archive keeps what did not change only once. */
-static toile_status write_collider(toile_export *job, abc_state *s, abc_wmesh *mesh, int collider) {
+static toile_status write_collider(toile_export *job, archive_state *s, abc_wmesh *mesh, int collider) {
     int vertices, faces;
     const double *positions;
     const int *triangles;
@@ -286,7 +287,7 @@ static toile_status write_collider(toile_export *job, abc_state *s, abc_wmesh *m
 /* ---- frames ---- */
 
 static toile_status write_frame(toile_export *job, void *state, int frame) {
-    abc_state *s = state;
+    archive_state *s = state;
     toile_status status = TOILE_OK;
     for (int i = 0; i < job->garment_count && status >= 0; i++)
         status = write_garment(job, s, s->meshes[i], frame, job->garments[i]);
@@ -296,7 +297,7 @@ static toile_status write_frame(toile_export *job, void *state, int frame) {
 }
 
 static toile_status end(toile_export *job, void *state, bool keep) {
-    abc_state *s = state;
+    archive_state *s = state;
     toile_status status = TOILE_OK;
     if (!s)
         return status;
@@ -313,5 +314,5 @@ static toile_status end(toile_export *job, void *state, bool keep) {
     return status;
 }
 
-const toile_export_format toile_export_abc = {
-    ".abc", "Alembic archive", TOILE_UP_Y, true, begin, write_frame, end};
+const toile_export_format toile_export_abc = {".abc", "Alembic archive", TOILE_UP_Y, true,
+                                              begin,  write_frame,       end};

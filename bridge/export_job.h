@@ -1,5 +1,5 @@
-/* What `toile export` gives to a format and what a format gives back. A format is one export_*.c and one row of the
- * table in command_export.c, which owns the loop over frames, progress, and signals. */
+/* What `toile export` gives to a format and what a format gives back. A format is one export_*.c and one row
+ * of the table in command_export.c, which owns the loop over frames, progress, and signals. */
 #ifndef TOILE_EXPORT_JOB_H
 #define TOILE_EXPORT_JOB_H
 
@@ -25,9 +25,9 @@ typedef struct toile_export {
     toile_memory memory;
     toile_error error;
     toile_cache *cache;
-    toile_scene *scene;      /* prepared for the frame in work; null without --colliders */
-    int first, last;         /* frames */
-    int *garments;           /* which of the cache's are wanted, (garment_count) */
+    toile_scene *scene; /* prepared for the frame in work; null without --colliders */
+    int first, last;    /* frames */
+    int *garments;      /* which of the cache's are wanted, (garment_count) */
     int garment_count;
     float *positions, *velocities; /* room for the largest of them, (x 3) */
     toile_progress progress;
@@ -50,16 +50,19 @@ extern const toile_export_format toile_export_obj, toile_export_abc, toile_expor
 /* ---- for the formats ---- */
 
 /* Positions, and velocities unless null, of a garment by its number in the cache. */
-toile_status toile_export_read(toile_export *job, int frame, int garment, float *positions, float *velocities);
+toile_status toile_export_read(toile_export *job, int frame, int garment, float *positions,
+                               float *velocities);
 
 /* A point of the scene in the axes and unit of the output. */
 void toile_export_place(const toile_export *job, const double from[3], double to[3]);
 
-/* names[count - 1] becomes `name` with only letters, digits, '_', '-' and non-ASCII in it, and unlike those before
- * it: what file systems, Alembic and the tools that read it can all bear. `fallback` stands for an empty one. */
+/* names[count - 1] becomes `name` with only letters, digits, '_', '-' and non-ASCII in it, and unlike those
+ * before it: what file systems, Alembic and the tools that read it can all bear. `fallback` stands for an
+ * empty one. */
 void toile_export_name(const char *name, const char *fallback, char (*names)[TOILE_NAME_SIZE], int count);
 
-/* A file that appears under its name only when it is whole: until then it is PATH.PID.tmp in the same folder. */
+/* A file that appears under its name only when it is whole: until then it is PATH.PID.tmp in the same folder.
+ */
 typedef struct toile_export_file {
     char path[TOILE_PATH_SIZE], temporary[TOILE_PATH_SIZE];
 } toile_export_file;

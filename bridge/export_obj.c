@@ -1,5 +1,5 @@
-/* OBJ: one file per frame with all wanted garments, and one beside it with the colliders. A single frame goes to
- * OUT.obj, several to OUT_0001.obj and so on. Nine digits bring every float32 back to the same bits. */
+/* OBJ: one file per frame with all wanted garments, and one beside it with the colliders. A single frame goes
+ * to OUT.obj, several to OUT_0001.obj and so on. Nine digits bring every float32 back to the same bits. */
 #include "export_job.h"
 
 #include <errno.h>
@@ -124,8 +124,8 @@ static toile_status write_colliders(toile_export *job, int frame) {
         int vertices, faces;
         const double *positions;
         const int *triangles;
-        status = toile_scene_collider_mesh(job->scene, c, &vertices, &positions, &faces, &triangles,
-                                           &job->error);
+        status =
+            toile_scene_collider_mesh(job->scene, c, &vertices, &positions, &faces, &triangles, &job->error);
         if (status < 0)
             break;
         print_name(obj.stream, "g", toile_scene_collider_name(job->scene, c));

@@ -1,5 +1,6 @@
-/* PC2 and MDD: one file per garment, OUT.pc2 for a single one, else OUT_NAME.pc2. They hold positions only and are
- * laid over a mesh that has the faces, such as the first frame as OBJ. All files appear at the end. */
+/* PC2 and MDD: one file per garment, OUT.pc2 for a single one, else OUT_NAME.pc2. They hold positions only
+ * and are laid over a mesh that has the faces, such as the first frame as OBJ. All files appear at the end.
+ */
 #include "export_job.h"
 
 #include "pointcache.h"
@@ -30,12 +31,11 @@ static toile_status begin_kind(toile_export *job, toile_pointcache_kind kind, vo
         else
             length = snprintf(path, sizeof path, "%.*s_%s%s", (int)stem, job->output, names[i],
                               job->output + stem);
-        status =
-            length < TOILE_PATH_SIZE
-                ? toile_export_file_begin(&files[i].file, path, &job->error)
-                : toile_fail(&job->error, TOILE_INVALID, "the name is too long: %.200s...", job->output);
-        const toile_pointcache_def def = {kind, garment->vertex_count, job->last - job->first + 1,
-                                          job->first, header->fps};
+        status = length < TOILE_PATH_SIZE
+                     ? toile_export_file_begin(&files[i].file, path, &job->error)
+                     : toile_fail(&job->error, TOILE_INVALID, "the name is too long: %.200s...", job->output);
+        const toile_pointcache_def def = {kind, garment->vertex_count, job->last - job->first + 1, job->first,
+                                          header->fps};
         if (status >= 0)
             status = toile_pointcache_create(&job->memory, files[i].file.temporary, &def, &files[i].writer,
                                              &job->error);
@@ -93,6 +93,7 @@ static toile_status end(toile_export *job, void *state, bool keep) {
     return status;
 }
 
-const toile_export_format
-    toile_export_pc2 = {".pc2", "PC2 point cache", TOILE_UP_Z, false, begin_pc2, write_frame, end},
-    toile_export_mdd = {".mdd", "MDD point cache", TOILE_UP_Z, false, begin_mdd, write_frame, end};
+const toile_export_format toile_export_pc2 = {".pc2",    "PC2 point cache", TOILE_UP_Z, false,
+                                              begin_pc2, write_frame,       end},
+                          toile_export_mdd = {".mdd",    "MDD point cache", TOILE_UP_Z, false,
+                                              begin_mdd, write_frame,       end};
