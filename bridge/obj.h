@@ -54,9 +54,10 @@ toile_status toile_obj_uv_from_file(const toile_obj *obj, double scale, double *
 toile_status toile_obj_uv_flat(toile_memory *memory, const toile_obj *obj, double scale, double *corner_uv,
                                toile_error *error);
 
-/* Cuts every face into four at the middles of its edges, `times` (0 to 4) times over. *corner_uv, made with `memory`
- * and filled by one of the above, is exchanged for that of the finer mesh; the file's own vt are gone from it.
- * Vertices of the file keep their numbers. Refuses quads that are not convex in the material. */
+/* Cuts every face into four at the middles of its edges, `times` (0 to 4) times over. *corner_uv, made with
+ * `memory` and filled by one of the above, is exchanged for that of the finer mesh; the file's own vt are
+ * gone from it. Vertices of the file keep their numbers. Refuses quads that are not convex in the material.
+ */
 enum { TOILE_OBJ_FACES_MOST = 30000000 }; /* of a finer mesh; a garment has at most about as many */
 toile_status toile_obj_subdivide(toile_memory *memory, toile_obj *obj, double **corner_uv, int times,
                                  toile_error *error);

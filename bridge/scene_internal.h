@@ -1,5 +1,5 @@
-/* What the files of the scene loader share: the scene itself, what loading needs besides, and small readers. Each
- * kind of thing (garment, collider, pin) has its file, which loads, prepares and frees it. */
+/* What the files of the scene loader share: the scene itself, what loading needs besides, and small readers.
+ * Each kind of thing (garment, collider, pin) has its file, which loads, prepares and frees it. */
 #ifndef TOILE_SCENE_INTERNAL_H
 #define TOILE_SCENE_INTERNAL_H
 
@@ -131,7 +131,8 @@ static inline void read_place(const json_t *object, toile_key *key) {
     read_vector(place, "rotate", 3, key->rotate);
 }
 
-static inline void transform(const toile_pose *pose, double scale, const double *from, int count, double *to) {
+static inline void transform(const toile_pose *pose, double scale, const double *from, int count,
+                             double *to) {
     for (size_t i = 0; i < 3 * (size_t)count; i += 3) {
         double scaled[3] = {scale * from[i], scale * from[i + 1], scale * from[i + 2]};
         toile_pose_apply(pose, scaled, to + i);
@@ -157,23 +158,24 @@ typedef const char *name_of(const toile_scene *scene, int i);
 /* ---- scene_read.c ---- */
 
 /* "frames" of an object; what was there stays if it has none. */
-toile_status toile_scene_read_frames(const loader *l, const json_t *object, const toile_place *place, int *first,
-                                     int *last);
-/* The name of the i-th garment, collider or pin (i is the place's index): as written, or its kind and number. */
-toile_status toile_scene_take_name(const loader *l, const json_t *object, const toile_place *place, name_of *of,
-                                   const char *kind, char **name);
+toile_status toile_scene_read_frames(const loader *l, const json_t *object, const toile_place *place,
+                                     int *first, int *last);
+/* The name of a garment, collider or pin, of which the place has the index: as written, or kind and index. */
+toile_status toile_scene_take_name(const loader *l, const json_t *object, const toile_place *place,
+                                   name_of *of, const char *kind, char **name);
 /* -1 if there is none. */
 int toile_scene_find_name(const toile_scene *scene, name_of *of, int count, const char *name);
 toile_status toile_scene_refuse_name(const loader *l, const toile_place *place, const char *name, name_of *of,
                                      int count);
 /* Files are seen from the scene file's folder. For the caller to free; null when memory is out. */
 char *toile_scene_path_of(const toile_scene *scene, toile_memory *memory, const char *file);
-/* Says where the scene names a file that could not be read; other errors stay as they are, since what is wrong in a
- * file has its own name and line. Returns the status. */
+/* Says where the scene names a file that could not be read; other errors stay as they are, since what is
+ * wrong in a file has its own name and line. Returns the status. */
 toile_status toile_scene_blame_file(const loader *l, const toile_place *place, toile_status status);
-/* "motion" of an object. `origin` is what its keys call the position; they take what they do not say from `rest`. */
-toile_status toile_scene_load_motion(const loader *l, const json_t *object, const toile_place *place, const char *origin,
-                                     toile_motion *motion);
+/* "motion" of an object. `origin` is what its keys call the position; they take what they do not say from
+ * `rest`. */
+toile_status toile_scene_load_motion(const loader *l, const json_t *object, const toile_place *place,
+                                     const char *origin, toile_motion *motion);
 
 /* ---- scene_schema.c, scene_set.c, scene_fabric.c ---- */
 
@@ -184,7 +186,8 @@ toile_status toile_scene_apply_set(const loader *l, toile_source_set *set, const
 toile_status toile_scene_load_settings(const loader *l);
 toile_status toile_scene_check_fabrics(loader *l);
 /* The world's fabric for a "fabric" value: a name, an object or null. Each name is made once. */
-toile_status toile_scene_use_fabric(const loader *l, const json_t *value, const toile_place *place, int *fabric);
+toile_status toile_scene_use_fabric(const loader *l, const json_t *value, const toile_place *place,
+                                    int *fabric);
 
 /* ---- scene_garment.c, scene_collider.c, scene_pin.c ---- */
 

@@ -226,7 +226,7 @@ static const rule GARMENT = {
         {"scale", &SCALE, false, "1", "Factor on the file's positions; 0.01 if they are in centimetres"},
         {"subdivide", &SUBDIVIDE, false, "0",
          "How many times every face is cut into four at the middles of its edges: the resolution of a mesh. "
-         "Vertices of the file keep their numbers; select pins by box or sphere to hold those between them too"},
+         "Vertices of the file keep their numbers; pins by box or sphere hold those between them too"},
         {"panels", &PANELS, false, NULL, "Fabrics and rest scales of panels that differ from the garment's"},
         {"keep_start_angles", &BOOLEAN_RULE, false, "false",
          "Whether the folds of the file are at rest; else flat is"},

@@ -533,18 +533,19 @@ static void test_obj_read(void) {
 
 /* ---- subdivided meshes ---- */
 
-/* A quad in the plane z = 0 and, sewn to its edge y = 1, two triangles in the plane y = 1. In the material the second
- * panel lies elsewhere, so the seam's vertices have two (u, v) each. */
-static const char SEWN[] = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 1 1 -1\nv 0 1 -1\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"
-                           "vt 5 0\nvt 6 0\nvt 6 1\nvt 5 1\n"
-                           "g front\nf 1/1 2/2 3/3 4/4\ng back\nf 4/5 3/6 5/7\nf 4/5 5/7 6/8\n";
+/* A quad in the plane z = 0 and, sewn to its edge y = 1, two triangles in the plane y = 1. In the material
+ * the second panel lies elsewhere, so the seam's vertices have two (u, v) each. */
+static const char SEWN[] =
+    "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 1 1 -1\nv 0 1 -1\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"
+    "vt 5 0\nvt 6 0\nvt 6 1\nvt 5 1\n"
+    "g front\nf 1/1 2/2 3/3 4/4\ng back\nf 4/5 3/6 5/7\nf 4/5 5/7 6/8\n";
 enum { SEWN_VERTICES = 153, SEWN_TRIANGLES = 256 }; /* at most, after three times */
 
 static bool on_seam(const double *x) {
     return x[1] == 1 && x[2] == 0;
 }
 
-/* Everything about the mesh after `times`: by how many the seam, and with them its vertices, have grown. */
+/* Counts, seam, areas and (u, v) of the mesh after `times`. */
 static void check_sewn(toile_world *world, int times) {
     static double xyz[3 * SEWN_VERTICES], uv[6 * SEWN_TRIANGLES];
     static int triangles[3 * SEWN_TRIANGLES], panels[SEWN_TRIANGLES];
@@ -576,8 +577,8 @@ static void check_sewn(toile_world *world, int times) {
         seam += on_seam(xyz + 3 * i);
         sewn += in[0] && in[1];
     }
-    CHECK(same == 0 && seam == n + 1 && sewn == n + 1, "%d times: %d equal, %d on the seam, %d sewn", times, same,
-          seam, sewn);
+    CHECK(same == 0 && seam == n + 1 && sewn == n + 1, "%d times: %d equal, %d on the seam, %d sewn", times,
+          same, seam, sewn);
 
     /* Each panel's area, in space and material, and its (u, v), which are its coordinates. */
     double area[2][2] = {{0}};
@@ -591,7 +592,8 @@ static void check_sewn(toile_world *world, int times) {
         }
         int a = panels[t] == 1 ? 2 : 1; /* the panel is in the plane of x and this axis */
         double sign = panels[t] == 1 ? -1 : 1;
-        double space = sign * ((p[1][0] - p[0][0]) * (p[2][a] - p[0][a]) - (p[2][0] - p[0][0]) * (p[1][a] - p[0][a]));
+        double space =
+            sign * ((p[1][0] - p[0][0]) * (p[2][a] - p[0][a]) - (p[2][0] - p[0][0]) * (p[1][a] - p[0][a]));
         double material = (q[2] - q[0]) * (q[5] - q[1]) - (q[4] - q[0]) * (q[3] - q[1]);
         area[panels[t]][0] += space / 2;
         area[panels[t]][1] += material / 2;
@@ -617,7 +619,8 @@ static void check_sewn_pin(const char *select, int times) {
         return;
     toile_world *world = toile_scene_world(scene);
     toile_get_positions(world, 0, before);
-    CHECK(toile_scene_prepare(scene, 2, &error) == TOILE_OK && toile_advance(world, 1 / toile_scene_fps(scene)) >= 0 &&
+    CHECK(toile_scene_prepare(scene, 2, &error) == TOILE_OK &&
+              toile_advance(world, 1 / toile_scene_fps(scene)) >= 0 &&
               toile_get_positions(world, 0, after) == TOILE_OK,
           "%s", toile_message(world));
     int held = 0, moved = 0;
@@ -628,14 +631,14 @@ static void check_sewn_pin(const char *select, int times) {
         held += on_seam(before + 3 * i) && far < 1e-9;
         moved += before[3 * i + 1] == 0 && far > 1e-4;
     }
-    CHECK(held == (1 << times) + 1 && moved == (1 << times) + 1, "%s, %d times: %d held, %d moved", select, times, held,
-          moved);
+    CHECK(held == (1 << times) + 1 && moved == (1 << times) + 1, "%s, %d times: %d held, %d moved", select,
+          times, held, moved);
     toile_scene_free(scene);
 }
 
 static void test_subdivide(void) {
-    static const char *const SETS[] = {"garments.m.subdivide=0", "garments.m.subdivide=1", "garments.m.subdivide=2",
-                                       "garments.m.subdivide=3"};
+    static const char *const SETS[] = {"garments.m.subdivide=0", "garments.m.subdivide=1",
+                                       "garments.m.subdivide=2", "garments.m.subdivide=3"};
     toile_error error;
     write_text("m.obj", SEWN);
     uint64_t fingerprint = 0;
@@ -664,7 +667,9 @@ static void test_subdivide(void) {
     toile_scene *scene = load_with(MESH_SCENE, &SETS[1], 1, &error);
     CHECK(scene && toile_vertex_count(toile_scene_world(scene), 0) == 9, "%s", error.message);
     toile_scene_free(scene);
-    write_text("m.obj", "v 0 0 0\nv 1 0 0\nv 0.2 0.3 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0.2 0.3\nvt 0 1\nf 1/1 2/2 3/3 4/4\n");
+    write_text(
+        "m.obj",
+        "v 0 0 0\nv 1 0 0\nv 0.2 0.3 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0.2 0.3\nvt 0 1\nf 1/1 2/2 3/3 4/4\n");
     scene = load_with(MESH_SCENE, &SETS[0], 1, &error);
     CHECK(scene, "%s", error.message);
     toile_scene_free(scene);
@@ -687,7 +692,8 @@ static void test_text(void) {
     write_text("m.obj", SQUARE);
 
     /* As the file would be, in whose place there is none. */
-    CHECK(toile_scene_load_text(NULL, exact, length, path_of("not_there.json"), NULL, 0, &scene, &error) == TOILE_OK,
+    CHECK(toile_scene_load_text(NULL, exact, length, path_of("not_there.json"), NULL, 0, &scene, &error) ==
+              TOILE_OK,
           "%s", error.message);
     CHECK(scene && strcmp(toile_scene_name(scene), "not_there") == 0, "name");
     other = load(MESH_SCENE);
@@ -696,19 +702,20 @@ static void test_text(void) {
     toile_scene_free(other);
 
     const char *set = "garments.m.subdivide=1";
-    CHECK(toile_scene_load_text(NULL, exact, length, path_of("x.json"), &set, 1, &scene, &error) == TOILE_OK, "%s",
-          error.message);
+    CHECK(toile_scene_load_text(NULL, exact, length, path_of("x.json"), &set, 1, &scene, &error) == TOILE_OK,
+          "%s", error.message);
     CHECK(scene && toile_triangle_count(toile_scene_world(scene), 0) == 8, "sets");
     toile_scene_free(scene);
 
     /* Messages name what stands for the file. */
-    CHECK(toile_scene_load_text(NULL, exact, length - 4, "the text", NULL, 0, &scene, &error) == TOILE_INVALID &&
+    CHECK(toile_scene_load_text(NULL, exact, length - 4, "the text", NULL, 0, &scene, &error) ==
+                  TOILE_INVALID &&
               !scene && strstr(error.message, "the text:2: not a scene in JSON"),
           "%s", error.message);
     CHECK(toile_scene_load_text(NULL, exact, 0, "the text", NULL, 0, &scene, &error) == TOILE_INVALID, "%s",
           error.message);
-    CHECK(toile_scene_load_text(NULL, exact, length, "the text", NULL, 0, &scene, &error) == TOILE_IO && !scene &&
-              strstr(error.message, "the text:1: garments[0].obj: cannot open m.obj"),
+    CHECK(toile_scene_load_text(NULL, exact, length, "the text", NULL, 0, &scene, &error) == TOILE_IO &&
+              !scene && strstr(error.message, "the text:1: garments[0].obj: cannot open m.obj"),
           "%s", error.message);
     CHECK(toile_scene_load_text(NULL, NULL, 0, "the text", NULL, 0, &scene, &error) == TOILE_MISUSE, "%s",
           error.message);
@@ -1029,7 +1036,8 @@ static size_t mutate(char *text, size_t size, size_t room) {
 
 static const char FUZZ_SCENE[] =
     "{\"toile\": 1, \"frames\": [1, 3], \"resolution\": 4, \"fabrics\": {\"f\": {\"shear\": 9}},\n"
-    " \"garments\": [{\"name\": \"m\", \"obj\": \"m.obj\", \"fabric\": \"f\", \"subdivide\": 1, \"panels\": {\"back\": "
+    " \"garments\": [{\"name\": \"m\", \"obj\": \"m.obj\", \"fabric\": \"f\", \"subdivide\": 1, \"panels\": "
+    "{\"back\": "
     "{\"fabric\": \"silk\"}}},\n"
     "  {\"name\": \"s\", \"grid\": {\"size\": [1, 1]}, \"place\": {\"origin\": [0, 0, 3]}}],\n"
     " \"colliders\": [{\"shape\": \"mesh\", \"obj_sequence\": \"b_###.obj\", \"place\": {\"origin\": [0, 0, "
