@@ -9,6 +9,7 @@
  * A released particle moves with the surface for one step and is then caught again only if it approaches: so cloth that
  * is lifted off is not held by half-steps of contact. */
 #include "sim.h"
+#include "vec3.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,10 +17,6 @@
 /* How far beyond thickness a surface is looked for, besides the way the particle goes in the step: what is deeper inside
  * than this is not found (m). */
 #define REACH 0.05
-
-static double dot(const double *a, const double *b) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
 
 /* The collider that matters for a particle: the one it was in contact with unless another is nearer. */
 static bool nearest_solid(const toile_sim *sim, const double *p, double way, double h, toile_hit *best, int *solid) {

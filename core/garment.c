@@ -1,27 +1,14 @@
 #include "garment.h"
 
+#include "half_edge.h"
+
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Smallest area of a triangle relative to its longest edge squared: below this its shape cannot be told from a line
  * in double precision once positions are differences of metres. */
 #define AREA_MIN 1e-7
-
-typedef struct half_edge {
-    int a, b; /* a < b */
-    int face, forward;
-} half_edge;
-
-static int compare_half_edges(const void *p, const void *q) {
-    const half_edge *x = p, *y = q;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
-    return x->face < y->face ? -1 : x->face > y->face;
-}
 
 static double distance2(const double *p, const double *q, int n) {
     double d = 0;
@@ -141,21 +128,16 @@ static toile_status cut_triangles(const toile_garment_input *in, toile_garment *
 static toile_status check_edges(toile_memory *memory, const toile_garment *g, toile_error *error) {
     toile_status status = TOILE_OK;
     int n = 3 * g->triangle_count;
-    half_edge *edges = toile_alloc(memory, (size_t)n, sizeof *edges);
+    toile_half_edge *edges = toile_half_edges(memory, g->triangles, g->triangle_count);
     unsigned char *used = toile_alloc(memory, (size_t)g->vertex_count, 1);
     if (!edges || !used) {
         status = toile_fail_memory(error, "a garment's edges");
         goto out;
     }
-    for (int i = 0; i < n; i++) {
-        int a = g->triangles[i], b = g->triangles[i % 3 == 2 ? i - 2 : i + 1];
-        edges[i] = (half_edge){a < b ? a : b, a < b ? b : a, i / 3, a < b};
-        used[a] = 1;
-    }
-    qsort(edges, (size_t)n, sizeof *edges, compare_half_edges);
+    for (int i = 0; i < n; i++)
+        used[g->triangles[i]] = 1;
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && edges[j].a == edges[i].a && edges[j].b == edges[i].b;)
-            j++;
+        j = toile_next_edge(edges, n, i);
         if (j - i > 2) {
             status = toile_fail(error, TOILE_INVALID,
                                 "garment \"%s\": the edge between vertices %d and %d has %d faces; cloth has at most two "

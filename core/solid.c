@@ -5,6 +5,8 @@
 #include "solid.h"
 
 #include "angle.h"
+#include "half_edge.h"
+#include "vec3.h"
 
 #include <limits.h>
 #include <math.h>
@@ -13,21 +15,6 @@
 
 #define LEAF_SIZE 4
 #define TREE_DEPTH_MAX 64
-
-static double dot(const double *a, const double *b) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-static void sub(const double *a, const double *b, double *r) {
-    for (int k = 0; k < 3; k++)
-        r[k] = a[k] - b[k];
-}
-
-static void cross(const double *a, const double *b, double *r) {
-    r[0] = a[1] * b[2] - a[2] * b[1];
-    r[1] = a[2] * b[0] - a[0] * b[2];
-    r[2] = a[0] * b[1] - a[1] * b[0];
-}
 
 /* ---- poses ---- */
 
@@ -98,19 +85,6 @@ toile_status toile_pose_make(const double position[3], const double rotation[4],
 
 /* ---- making ---- */
 
-typedef struct half_edge {
-    int a, b, triangle, corner;
-} half_edge;
-
-static int compare_half_edges(const void *p, const void *q) {
-    const half_edge *x = p, *y = q;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
-    return x->triangle < y->triangle ? -1 : x->triangle > y->triangle;
-}
-
 static toile_status check_primitive(const toile_solid_input *in, toile_error *error) {
     static const int NUMBERS[] = {1, 3, 2, 2, 0};
     static const char *const WHAT[] = {"radius", "half extents", "radius and half length", "radius and half length", ""};
@@ -143,22 +117,18 @@ static toile_status check_mesh(const toile_solid_input *in, toile_error *error) 
  * triangles or two that disagree, neighbours are left out and the mesh counts as open. */
 static bool link_mesh(toile_memory *memory, toile_solid *s) {
     int n = 3 * s->triangle_count;
-    half_edge *edges = toile_alloc(memory, (size_t)n, sizeof *edges);
+    toile_half_edge *edges = toile_half_edges(memory, s->triangles, s->triangle_count);
     if (!edges)
         return false;
     for (int i = 0; i < n; i++) {
-        int a = s->triangles[i], b = s->triangles[i % 3 == 2 ? i - 2 : i + 1];
-        edges[i] = (half_edge){a < b ? a : b, a < b ? b : a, i / 3, i % 3};
         s->neighbour[i] = -1;
-        s->around_begin[a + 1]++;
+        s->around_begin[s->triangles[i] + 1]++;
     }
-    qsort(edges, (size_t)n, sizeof *edges, compare_half_edges);
     s->closed = true;
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && edges[j].a == edges[i].a && edges[j].b == edges[i].b;)
-            j++;
-        const half_edge *e = &edges[i], *f = &edges[i + 1];
-        if (j - i == 2 && s->triangles[3 * e->triangle + e->corner] != s->triangles[3 * f->triangle + f->corner]) {
+        j = toile_next_edge(edges, n, i);
+        const toile_half_edge *e = &edges[i], *f = &edges[i + 1];
+        if (j - i == 2 && e->forward != f->forward) {
             s->neighbour[3 * e->triangle + e->corner] = f->triangle;
             s->neighbour[3 * f->triangle + f->corner] = e->triangle;
         } else {

@@ -1,7 +1,8 @@
 /* Sheets of cotton, 1 m, that every build must take: held at two corners, dropped on a sphere, hit by a ball; both
  * cloth models, 60 frames at 24 fps. Passed when every number is finite, nothing stretches by 5 % (cotton at rest under
  * its own weight stretches by 0.1 %; what is above comes from the swing and from the corners, where half the weight
- * hangs on one particle) and nothing ends inside the sphere. And the bits do not depend on the number of threads.
+ * hangs on one particle) and no frame ends with a particle inside the ball. And the bits do not depend on the number
+ * of threads.
  *
  * test_sheets [NAME] runs the tests whose name contains NAME. TOILE_LONG=1 adds what takes minutes. */
 #include "check.h"
@@ -84,7 +85,7 @@ static void advance(toile_world *w, scene s, int frame) {
 }
 
 static void run_sheet(scene s, const char *model, int n) {
-    double begin = cpu_seconds(), deepest = 0, last = 0, moved = 0, *x = malloc(3 * (size_t)n * (size_t)n * sizeof *x);
+    double begin = cpu_seconds(), deepest = 0, moved = 0, *x = malloc(3 * (size_t)n * (size_t)n * sizeof *x);
     bool finite = true;
     toile_world *w = make_sheet(s, model, n, 1);
     for (int f = 1; f <= FRAMES; f++) {
@@ -93,29 +94,23 @@ static void run_sheet(scene s, const char *model, int n) {
         if (s == BALL)
             ball_centre((double)f / FPS, centre);
         must(w, toile_get_positions(w, 0, x));
-        last = 0;
         for (int i = 0; i < n * n; i++) {
             finite = finite && isfinite(x[3 * i]) && isfinite(x[3 * i + 1]) && isfinite(x[3 * i + 2]);
-            double away = sqrt(pow(x[3 * i] - centre[0], 2) + pow(x[3 * i + 1] - centre[1], 2) + pow(x[3 * i + 2] - centre[2], 2));
-            last = s == TWO_CORNERS ? 0 : fmax(last, radius - away);
+            double away = hypot(hypot(x[3 * i] - centre[0], x[3 * i + 1] - centre[1]), x[3 * i + 2] - centre[2]);
+            deepest = s == TWO_CORNERS ? 0 : fmax(deepest, radius - away);
             moved = fmax(moved, fabs(s == BALL ? x[3 * i + 1] : x[3 * i + 2] - 0.33));
         }
-        deepest = fmax(deepest, last);
     }
     toile_statistics all;
     must(w, toile_get_statistics(w, true, &all));
-    printf("%-11s %-9s %3d: stretch %.4f, deepest %.2g mm, at the end %.2g mm, moved %.2f m, %lld steps (%lld rejected, %lld forced), "
+    printf("%-11s %-9s %3d: stretch %.4f, deepest %.2g mm, moved %.2f m, %lld steps (%lld rejected, %lld forced), "
            "%.0f iterations a step, %.1f s\n",
-           SCENES[s], model, n, all.max_stretch, 1000 * deepest, 1000 * last, moved, (long long)all.steps, (long long)all.rejected_steps,
+           SCENES[s], model, n, all.max_stretch, 1000 * deepest, moved, (long long)all.steps, (long long)all.rejected_steps,
            (long long)all.forced_steps, (double)all.iterations / (double)all.steps, cpu_seconds() - begin);
     CHECK(finite, "%s %s %d: a position is not finite", SCENES[s], model, n);
     CHECK(all.max_stretch < 0.05, "%s %s %d: stretch %.4f", SCENES[s], model, n, all.max_stretch);
     CHECK(all.max_stretch > 1e-4, "%s %s %d: stretch %.2g: is it measured?", SCENES[s], model, n, all.max_stretch);
-    /* Contact is foreseen with the velocity at the step's begin, so what the cloth does within the step (h^2 a: 3 mm at
-     * 43 m/s^2) can carry a particle through the thickness of 2 mm and as much again; it has to come out, and be out at
-     * the end. */
-    CHECK(deepest < 0.002, "%s %s %d: %.2f mm inside the ball", SCENES[s], model, n, 1000 * deepest);
-    CHECK(last < 1e-4, "%s %s %d: ends %.2f mm inside the ball", SCENES[s], model, n, 1000 * last);
+    CHECK(deepest < 1e-6, "%s %s %d: a frame ends %.3f mm inside the ball", SCENES[s], model, n, 1000 * deepest);
     CHECK(moved > 0.3, "%s %s %d: nothing moved by more than %.2f m", SCENES[s], model, n, moved);
     toile_destroy(w);
     free(x);
@@ -143,26 +138,30 @@ static void sheets_161(void) {
         SKIP("******** sheets of 161 x 161 take minutes; TOILE_LONG=1 runs them ********");
 }
 
-/* One frame that differs is a difference: compared after every frame. The two scenes with contact; the ball's has pins. */
+/* One frame that differs is a difference: compared after every frame. The ball's scene has pins, contact and a collider
+ * that moves; 10 frames see the blow (at 0.23 s). */
 static void sheets_threads(void) {
-    for (scene s = SPHERE; s <= BALL; s++)
-        for (int m = 0; m < 2; m++) {
-            toile_world *one = make_sheet(s, MODELS[m], 41, 1), *two = make_sheet(s, MODELS[m], 41, 2);
-            uint64_t start = toile_state_hash(one);
-            int differs = 0;
-            CHECK(toile_threads(one) == 1 && toile_threads(two) == 2, "%d and %d threads", toile_threads(one),
-                  toile_threads(two));
-            for (int f = 1; f <= 10; f++) {
-                advance(one, s, f);
-                advance(two, s, f);
-                if (!differs && toile_state_hash(one) != toile_state_hash(two))
-                    differs = f;
-            }
-            CHECK(!differs, "%s %s: one and two threads differ from frame %d on", SCENES[s], MODELS[m], differs);
-            CHECK(toile_state_hash(one) != start, "%s %s: the hash does not see the motion", SCENES[s], MODELS[m]);
-            toile_destroy(one);
-            toile_destroy(two);
+    for (int m = 0; m < 2; m++) {
+        toile_world *one = make_sheet(BALL, MODELS[m], 41, 1), *two = make_sheet(BALL, MODELS[m], 41, 2);
+        uint64_t start = toile_state_hash(one);
+        int differs = 0, contacts = 0;
+        CHECK(toile_threads(one) == 1 && toile_threads(two) == 2, "%d and %d threads", toile_threads(one),
+              toile_threads(two));
+        for (int f = 1; f <= 10; f++) {
+            toile_statistics now;
+            advance(one, BALL, f);
+            advance(two, BALL, f);
+            must(one, toile_get_statistics(one, false, &now));
+            contacts = now.contacts > contacts ? now.contacts : contacts;
+            if (!differs && toile_state_hash(one) != toile_state_hash(two))
+                differs = f;
         }
+        CHECK(!differs, "%s: one and two threads differ from frame %d on", MODELS[m], differs);
+        CHECK(toile_state_hash(one) != start, "%s: the hash does not see the motion", MODELS[m]);
+        CHECK(contacts > 0, "%s: the ball touched nothing", MODELS[m]);
+        toile_destroy(one);
+        toile_destroy(two);
+    }
 }
 
 int main(int argc, char **argv) {
