@@ -936,7 +936,8 @@ static void carried(void) {
             /* carried: what lay on top is still near the top, having gone 0.5 m up and 0.2 m along */
             double from[3] = {middle[0] - centre[0], middle[1] - centre[1], middle[2] - centre[2]};
             CHECK(length3(from) < radius + 0.006 && from[2] > 0.95 * radius,
-                  "%s %s: the middle is at %.3f %.3f %.3f from the ball", MODELS[m], mesh ? "mesh" : "primitive", from[0], from[1], from[2]);
+                  "%s %s: the middle is at %.3f %.3f %.3f from the ball", MODELS[m], mesh ? "mesh" : "primitive", from[0],
+                  from[1], from[2]);
             toile_destroy(w);
         }
 }
