@@ -148,6 +148,7 @@ static void measure_parts(bench *b, const char *model, int n) {
             k->triangles(m, sim->state.x, sim->state.v, work->ahead, h, 0, m->triangles.padded, work->triangle);
             t[1] = toile_clock();
             k->hinges(m, sim->state.x, sim->state.v, work->ahead, h, 0, m->hinges.padded, work->hinge);
+            k->moments(m, 0, m->hinges.padded, work->hinge);
             t[2] = toile_clock();
         }
         for (int c = 0; c < m->pattern.chunk_count; c++)

@@ -1,7 +1,10 @@
-/* Bending of hinges, eight at a time (Baraff-Witkin 1998, 4.3, 4.5; plain form: force_plain.c).
+/* Bending of hinges, eight at a time (Baraff-Witkin 1998, 4.3, 4.5; plain form of the angle: force_plain.c), in two
+ * passes: the angle and gradient of each hinge, then its moment, which depends on the angles of its partners (model.c).
  *
- * force = -(k (theta - rest) + k tau dtheta/dt) grad theta. The matrix gets k grad grad' only: the second derivative
- * of theta is indefinite, and bending is soft. So a hinge is its gradient and two numbers. */
+ * force = -moment grad theta, moment = sum of coupling (theta - rest + tau dtheta/dt). The matrix gets bound grad grad':
+ * the couplings' diagonal bound is no softer than they are, keeps the matrix as narrow as hinges one by one, and errs on
+ * the side of stability; the second derivative of theta is indefinite and left out. So a hinge is its gradient and two
+ * numbers. */
 #include "kernels_table.h"
 
 void TOILE_KERNEL(toile_hinges)(const toile_model *m, const double *x, const double *v, const double *d, double step,
@@ -29,9 +32,9 @@ void TOILE_KERNEL(toile_hinges)(const toile_model *m, const double *x, const dou
             rate += v8_dot(g[c], v8_gather(v, t->vertex[c] + e));
             ahead += v8_dot(g[c], v8_gather(d, t->vertex[c] + e));
         }
-        v8 k = v8_load(t->stiffness + e), damping = v8_load(t->damping + e);
-        v8 moment = -k * (angle - v8_load(t->rest + e) + damping * rate + ahead);
-        v8 factor = h * k * (h + damping);
+        v8 damping = v8_load(t->damping + e);
+        v8 bend = angle - v8_load(t->rest + e) + damping * rate + ahead;
+        v8 factor = h * v8_load(t->bound + e) * (h + damping);
 
         double *to = record + (size_t)e * TOILE_HINGE_RECORD;
         for (int l = 0; l < 8; l++, to += TOILE_HINGE_RECORD) {
@@ -40,8 +43,18 @@ void TOILE_KERNEL(toile_hinges)(const toile_model *m, const double *x, const dou
                 to[3 * c + 1] = g[c].y[l];
                 to[3 * c + 2] = g[c].z[l];
             }
-            to[12] = moment[l];
             to[13] = factor[l];
+            to[14] = bend[l];
         }
+    }
+}
+
+void TOILE_KERNEL(toile_moments)(const toile_model *m, int begin, int end, double *record) {
+    const toile_hinges *t = &m->hinges;
+    for (int e = begin; e < end; e++) {
+        double moment = 0;
+        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
+            moment -= t->coupling[k][e] * record[(size_t)t->partner[k][e] * TOILE_HINGE_RECORD + 14];
+        record[(size_t)e * TOILE_HINGE_RECORD + 12] = moment;
     }
 }

@@ -42,7 +42,8 @@ void TOILE_KERNEL(toile_springs)(const toile_model *m, const double *x, const do
             v8 poly = (((-11.541 * r + 34.193) * r - 39.083) * r + 23.116) * r - 9.713;
             v8 poly_slope = ((-46.164 * r + 102.579) * r - 78.166) * r + 23.116;
             v8 linear = -at_corner * k / (TOILE_BEND_LINEAR * rest);
-            m8 near_rest = r > corner, active = length < rest;
+            /* linear only if it stays so in this step: the slope there is steep and would hold back every buckling */
+            m8 near_rest = r + v8_min(ahead, zero) / rest > corner, active = length < rest;
             force = v8_select(active, v8_select(near_rest, linear * (length - rest), k * poly), zero);
             slope = v8_select(active, v8_select(near_rest, linear, k * poly_slope / rest), zero);
             across = zero;

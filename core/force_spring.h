@@ -18,8 +18,9 @@ double toile_bend_polynomial(double s, double *derivative);
 double toile_bend_arc(double s);
 
 /* Below this strain the bend force is linear, as Choi and Ko do: an arc of any bend would need a force of 3 units at
- * once. 1e-3 is an arc of 9 degrees: below what a mesh resolves. */
-#define TOILE_BEND_LINEAR 1e-3
+ * once. 1e-5 is an arc of 0.9 degrees; a mesh with more than 100 cells to the radius bends too easily. (With 1e-3 that
+ * began at 10 cells.) */
+#define TOILE_BEND_LINEAR 1e-5
 
 double toile_spring_energy(const toile_spring_element *e, const double x[2][3]);
 /* Force on the first particle; the second gets the opposite. */

@@ -3,7 +3,7 @@
  *
  * Element outputs, one record per element:
  *   triangle  G_u(3) G_v(3)  H_uu(6) H_vv(6) H_uv(9), padded to 28
- *   hinge     gradient(12)  moment  factor, padded to 16
+ *   hinge     gradient(12)  moment  factor  bend, padded to 16
  *   spring    direction(3)  along  across  G(3)
  * where G is force + (d force / d x) d with d = h v + y, the bracket of Baraff-Witkin eq. 18, and H what the element
  * adds to A = M - h df/dv - h^2 df/dx, positive semi-definite by construction. */
@@ -64,6 +64,8 @@ typedef struct toile_kernels {
                       int end, double *record);
     void (*hinges)(const toile_model *m, const double *x, const double *v, const double *d, double h, int begin, int end,
                    double *record);
+    /* after all hinges: their moments */
+    void (*moments)(const toile_model *m, int begin, int end, double *record);
     void (*springs)(const toile_model *m, const double *x, const double *v, const double *d, double h, int begin, int end,
                     double *record);
     /* stretch of each triangle in u and v, or of each stretch spring: largest change against `before` and largest

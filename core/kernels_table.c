@@ -9,6 +9,7 @@ const toile_kernels TOILE_KERNEL(toile_kernels) = {
     TEXT(TOILE_ISA),
     TOILE_KERNEL(toile_triangles),
     TOILE_KERNEL(toile_hinges),
+    TOILE_KERNEL(toile_moments),
     TOILE_KERNEL(toile_springs),
     TOILE_KERNEL(toile_stretch),
     TOILE_KERNEL(toile_assemble),

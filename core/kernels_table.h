@@ -11,6 +11,7 @@ typedef void toile_stretch_kernel(const toile_model *m, const double *x, int beg
                                   double *now, double *largest_change, double *largest);
 toile_element_kernel TOILE_KERNEL(toile_triangles), TOILE_KERNEL(toile_hinges), TOILE_KERNEL(toile_springs);
 toile_stretch_kernel TOILE_KERNEL(toile_stretch);
+void TOILE_KERNEL(toile_moments)(const toile_model *m, int begin, int end, double *record);
 void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b);
 void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double *x, double *y);
 void TOILE_KERNEL(toile_multiply_spill)(const toile_matrix *a, int chunk, double *y);

@@ -42,6 +42,10 @@ TOILE_INLINE v8 v8_max(v8 a, v8 b) {
     return v8_select(a > b, a, b);
 }
 
+TOILE_INLINE v8 v8_min(v8 a, v8 b) {
+    return v8_select(a < b, a, b);
+}
+
 TOILE_INLINE v8 v8_sqrt(v8 a) {
     for (int l = 0; l < 8; l++)
         a[l] = sqrt(a[l]);

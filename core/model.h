@@ -25,13 +25,18 @@ typedef struct toile_triangles {
     double *corner;                /* a0 a1 a2 b0 b1 b2 of each, for gathering, (count x 6) */
 } toile_triangles;
 
-/* Two triangles on an edge x_0 x_1 with opposite vertices x_2, x_3. */
+/* Two triangles on an edge x_0 x_1 with opposite vertices x_2, x_3. A hinge shares the curvature of its two triangles
+ * with their other hinges, at most four: moment_e = sum over f of coupling_ef (angle_f - rest_f), see couple_triangle in
+ * model.c. */
+enum { TOILE_HINGE_PARTNERS = 5 };
 typedef struct toile_hinges {
     int count, padded;
     int *vertex[4];
-    double *stiffness;             /* N m per rad */
     double *rest;                  /* rad */
     double *damping;               /* s */
+    int *partner[TOILE_HINGE_PARTNERS];      /* the hinge itself first; unused ones lead to itself with coupling 0 */
+    double *coupling[TOILE_HINGE_PARTNERS];  /* N m per rad */
+    double *bound;                 /* sum of |coupling|: diagonal that is no softer in any mode, N m per rad */
 } toile_hinges;
 
 /* Choi-Ko connections. Elements [0, stretch_count) are stretch, up to axial_count shear, padded to axial_padded;

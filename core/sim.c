@@ -97,6 +97,13 @@ static void corners(const double *x, const int *const *vertex, int count, int e,
         memcpy(out[c], x + 4 * (size_t)vertex[c][e], 3 * sizeof(double));
 }
 
+/* Angle of a hinge less its rest angle. */
+static double bend_of(const toile_sim *sim, int hinge) {
+    double c[4][3];
+    corners(sim->state.x, (const int *const *)sim->model->hinges.vertex, 4, hinge, c);
+    return toile_hinge_angle((const double(*)[3])c) - sim->model->hinges.rest[hinge];
+}
+
 toile_energies toile_sim_energies(const toile_sim *sim) {
     const toile_model *m = sim->model;
     const double *x = sim->state.x;
@@ -116,9 +123,10 @@ toile_energies toile_sim_energies(const toile_sim *sim) {
     }
     const toile_hinges *h = &m->hinges;
     for (int i = 0; i < h->count; i++) {
-        toile_hinge_element element = {h->stiffness[i], h->rest[i], h->damping[i]};
-        corners(x, (const int *const *)h->vertex, 4, i, c);
-        e.elastic += toile_hinge_energy(&element, (const double(*)[3])c);
+        double own = bend_of(sim, i);
+        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
+            if (h->coupling[k][i] != 0)
+                e.elastic += 0.5 * own * h->coupling[k][i] * bend_of(sim, h->partner[k][i]);
     }
     const toile_springs *s = &m->springs;
     for (int i = 0; i < s->padded; i++) {

@@ -59,9 +59,12 @@ static void evaluate(toile_sim *sim, double h) {
 #pragma omp for schedule(static) nowait
         for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
             k->hinges(m, x, v, ahead, h, e, END(hinges), w->hinge);
-#pragma omp for schedule(static) nowait
+#pragma omp for schedule(static)
         for (int e = 0; e < springs; e += ELEMENT_BLOCK)
             k->springs(m, x, v, ahead, h, e, END(springs), w->spring);
+#pragma omp for schedule(static) nowait
+        for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
+            k->moments(m, e, END(hinges), w->hinge);
     }
 }
 
