@@ -30,25 +30,26 @@ void TOILE_KERNEL(toile_springs)(const toile_model *m, const double *x, const do
         v8 length = v8_max(v8_sqrt(v8_dot(dx, dx)), v8_set(1e-12));
         v8x3 u = v8_scale(1 / length, dx);
         v8 force, slope, across, ahead = v8_dot(u, dd);
+        v8 parting = v8_dot(u, dv), turning = (v8_dot(dv, dv) - parting * parting) / length;
         if (e < s->axial_padded) {
             /* a slack connection that this step will pull taut is linearised as taut: else nothing in the system
              * resists until it is overstretched */
             m8 active = v8_max(length, length + ahead) >= rest;
             force = v8_select(active, k * (length - rest), zero);
             slope = v8_select(active, k, zero);
-            across = v8_max(force, zero) / length; /* k (1 - L / |x|) of eq. 3.7 */
+            /* k (1 - L / |x|) of eq. 3.7, less the false tension of turning (force_stretch.c) */
+            across = v8_max(force - 0.5 * h * h * slope * turning, zero) / length;
         } else {
             v8 r = length / rest;
             v8 poly = (((-11.541 * r + 34.193) * r - 39.083) * r + 23.116) * r - 9.713;
             v8 poly_slope = ((-46.164 * r + 102.579) * r - 78.166) * r + 23.116;
             v8 linear = -at_corner * k / (TOILE_BEND_LINEAR * rest);
-            /* linear only if it stays so in this step: the slope there is steep and would hold back every buckling */
-            m8 near_rest = r + v8_min(ahead, zero) / rest > corner, active = length < rest;
+            m8 near_rest = r > corner, active = length < rest;
             force = v8_select(active, v8_select(near_rest, linear * (length - rest), k * poly), zero);
             slope = v8_select(active, v8_select(near_rest, linear, k * poly_slope / rest), zero);
             across = zero;
         }
-        v8 pull = force + slope * (damping * v8_dot(u, dv) + ahead) - across * ahead;
+        v8 pull = force + slope * (damping * (parting + 0.5 * h * turning) + ahead) - across * ahead;
         v8x3 g = v8_blend(pull, u, across, dd);
         v8 inner = h * h * across;
         write_springs(record + (size_t)e * TOILE_SPRING_RECORD, u, h * slope * (h + damping) - inner, inner, g);

@@ -18,9 +18,9 @@ double toile_bend_polynomial(double s, double *derivative);
 double toile_bend_arc(double s);
 
 /* Below this strain the bend force is linear, as Choi and Ko do: an arc of any bend would need a force of 3 units at
- * once. 1e-5 is an arc of 0.9 degrees; a mesh with more than 100 cells to the radius bends too easily. (With 1e-3 that
- * began at 10 cells.) */
-#define TOILE_BEND_LINEAR 1e-5
+ * once. 3e-4 is an arc of 5 degrees: a mesh with more than 20 cells to the radius bends too easily. (Smaller values keep
+ * finer meshes true, but cloth at rest then trembles at mm/s, because the force is all but a jump.) */
+#define TOILE_BEND_LINEAR 3e-4
 
 double toile_spring_energy(const toile_spring_element *e, const double x[2][3]);
 /* Force on the first particle; the second gets the opposite. */

@@ -4,7 +4,15 @@
  *   force in w space   F_u = -T u
  *   Jacobian           -(k u u' + T/|w_u| (I - u u')),  damping -(k tau u u')
  * The second term is indefinite under compression, so only T > 0 enters the matrix; Baraff-Witkin's eq. 12 without
- * the term they leave out is in T. Shear C = w_u . w_v keeps k (w_v; w_u)(w_v; w_u)' and drops the term with
+ * the term they leave out is in T.
+ *
+ * Turning. A particle that moves on the tangent of its circle stretches every turning edge by h^2 t / 2, with
+ * t = (rate across u)^2 / |w_u|, and seems to part from its neighbours at h t / 2 before the step and to approach them
+ * after it. That is the step's doing, not the cloth's. So damping takes the mean of both, which is nothing, and the
+ * second term takes T without the false tension: left in, they brake every rotation (k = 4000 N/m at 1 rev/s and
+ * h = 1/240 s: half of the spin lost in 1 s, where backward Euler itself loses 13 %).
+ *
+ * Shear C = w_u . w_v keeps k (w_v; w_u)(w_v; w_u)' and drops the term with
  * d2C/dx2 C, which is indefinite whatever its sign. */
 #include "kernels_table.h"
 
@@ -12,8 +20,10 @@
 TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 damping, v8 h, v8 H[6]) {
     v8 length = v8_max(v8_sqrt(v8_dot(w, w)), v8_set(1e-12));
     v8x3 u = v8_scale(1 / length, w);
-    v8 tension = stiffness * (length - scale + damping * v8_dot(u, rate));
-    v8 across = v8_max(tension, v8_set(0)) / length;
+    v8 parting = v8_dot(u, rate), turning = (v8_dot(rate, rate) - parting * parting) / length;
+    v8 tension = stiffness * (length - scale + damping * (parting + 0.5 * h * turning));
+    v8 false_tension = stiffness * h * turning * (0.5 * h + damping);
+    v8 across = v8_max(tension - false_tension, v8_set(0)) / length;
     v8 along = v8_dot(u, d);
     v8 inner = h * h * across, outer = h * stiffness * (h + damping) - inner;
     H[0] = outer * u.x * u.x + inner;

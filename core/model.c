@@ -170,7 +170,8 @@ static double edge_length(const builder *b, const edge *e) {
 
 /* Stretch along every edge. A side of the edge adds modulus x (area it stands for) / length^2: for a grid that is
  * k_u x width / length, half at the border; for triangles it is Van Gelder's (1998) spring. The diagonals of quads
- * add 2 G l^4 / area^2 to an edge's modulus, which is taken off here. */
+ * stiffen a sheet that is pulled both ways by up to 2 G; pulled one way it narrows and they go slack, so nothing is taken
+ * off for them. */
 static toile_status add_stretch_springs(builder *b, toile_error *error) {
     for (int i = 0; i < b->edge_count; i++) {
         const edge *e = &b->edges[i];
@@ -186,7 +187,6 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
             if (b->quad_of[t] >= 0) { /* half of its quad; triangles 2q and 2q + 1 stand side by side */
                 int twin = t + 1 < b->triangle_count && b->quad_of[t + 1] == b->quad_of[t] ? t + 1 : t - 1;
                 double quad = area + material_area(b->uv + 6 * twin);
-                modulus = fmax(modulus - 2 * f->shear * l * l * l * l / (quad * quad), 0.05 * modulus);
                 area = quad / 2;
             }
             stiffness += modulus * area / (l * l);

@@ -176,7 +176,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
 
     toile_find_contacts(sim, h);
     memcpy(sim->work.solution, sim->state.dv, 4 * (size_t)sim->model->particle_count * sizeof(double));
-    for (int pass = 0; pass == 0 || (pass < CONTACT_PASSES && toile_find_missed(sim, h)); pass++) {
+    for (int pass = 0; pass == 0 || (pass < CONTACT_PASSES && toile_find_missed(sim, h, pass == 1)); pass++) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
 
