@@ -297,6 +297,8 @@ static const struct meaning {
     {"preconditioner", "block", "the 3x3 block of every particle; fewer iterations than diagonal"},
     {"preconditioner", "constrained",
      "3x3 blocks that know which directions are held; the fastest in contact"},
+    {"preconditioner", "incomplete",
+     "block incomplete Cholesky, chunk by chunk and in constrained form: fewest iterations"},
     {"drag_model", "none", "no air; wind has no effect"},
     {"drag_model", "particle", "against the velocity of every particle, by its share of area"},
     {"drag_model", "triangle", "along every triangle's normal only, so cloth slides through air edge on"},

@@ -18,10 +18,6 @@
  * than this is not found (m). */
 #define REACH 0.05
 
-/* Friction is given to the solve as a force. Where that would turn a sliding particle round by more than this (m/s), it is
- * held and the step solved again; less is not worth a solve. */
-#define TURN_SPEED 0.005
-
 /* The collider that matters for a particle: the one it was in contact with unless another is nearer. */
 static bool nearest_solid(const toile_sim *sim, const double *p, double way, double h, toile_hit *best, int *solid) {
     double least = INFINITY;
@@ -126,7 +122,7 @@ void toile_find_contacts(toile_sim *sim, double h) {
         find_contact(sim, (int)i, h, &w->found[i]);
 }
 
-bool toile_find_missed(toile_sim *sim, double h, bool first) {
+bool toile_find_missed(toile_sim *sim, double h) {
     toile_work *w = &sim->work;
     int missed = 0;
     if (!sim->solid_count)
@@ -138,14 +134,6 @@ bool toile_find_missed(toile_sim *sim, double h, bool first) {
         toile_found *found = &w->found[i];
         toile_hit hit;
         int s = -1;
-        if (first && found->solid >= 0 && found->mode == TOILE_TOUCH_SLIDE &&
-            dot(w->next_v + 4 * (size_t)i, found->direction) < dot(found->surface, found->direction) - TURN_SPEED) {
-            found->mode = TOILE_TOUCH_STICK; /* friction would push it back: it stops instead */
-            memset(found->direction, 0, sizeof found->direction);
-            memset(w->friction + 4 * (size_t)i, 0, 4 * sizeof(double));
-            missed++;
-            continue;
-        }
         if (found->solid >= 0 || w->held[i] || !nearest_solid(sim, p, sqrt(dot(way, way)), h, &hit, &s) ||
             hit.distance >= 0)
             continue;

@@ -42,6 +42,14 @@ typedef struct toile_constraints {
     double *z;        /* (I - S) z: velocity changes in the constrained directions, m/s, (n x 4), 0 elsewhere */
 } toile_constraints;
 
+/* Incomplete factor of the matrix, chunk by chunk (solve_ic.c). Null fields where the preconditioner is another. */
+typedef struct toile_factor {
+    double *work_diagonal, *work_off; /* while factoring, (n x 9), (off_count x 9) */
+    float *diagonal, *off;            /* D^-1 and the rows of D L', (n x 9), (off_count x 9), 3 more each */
+    float *vector;                    /* (n x 4) */
+    int *constraint_of;               /* constraint of a particle or -1, (n) */
+} toile_factor;
+
 typedef struct toile_solve {
     toile_matrix *matrix;
     const toile_constraints *constraints;
@@ -49,6 +57,7 @@ typedef struct toile_solve {
     double *x;              /* in: guess; out: answer, (n x 4) */
     double *r, *p, *s, *q;  /* scratch, (n x 4) each */
     double *inverse;        /* S P^-1 S blocks, three rows of four, (n x 12) */
+    toile_factor *factor;   /* used instead of `inverse` if not null */
     double *partial;        /* (4 x chunks) */
     double tolerance2;      /* tol^2 */
     int iterations_max, threads;
@@ -77,7 +86,10 @@ typedef struct toile_kernels {
     /* y = A x, in two parts with a barrier between: all chunks of the first, then all of the second */
     void (*multiply)(const toile_matrix *a, int chunk, const double *x, double *y);
     void (*multiply_spill)(const toile_matrix *a, int chunk, double *y);
-    /* corrected modified PCG, thesis Fig. 5.2; `inverse` is filled in by the caller */
+    /* solve->factor of one chunk (false: it has none worth having), and its application: q = P^-1 r */
+    bool (*factor)(toile_solve *solve, int chunk, const int *constraint_of);
+    void (*apply_factor)(const toile_solve *solve, int chunk, const double *r, double *q);
+    /* corrected modified PCG, thesis Fig. 5.2; `inverse` or `factor` is filled in by the caller */
     void (*mpcg)(toile_solve *solve);
 } toile_kernels;
 

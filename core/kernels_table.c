@@ -15,5 +15,7 @@ const toile_kernels TOILE_KERNEL(toile_kernels) = {
     TOILE_KERNEL(toile_assemble),
     TOILE_KERNEL(toile_multiply),
     TOILE_KERNEL(toile_multiply_spill),
+    TOILE_KERNEL(toile_factor),
+    TOILE_KERNEL(toile_apply_factor),
     TOILE_KERNEL(toile_mpcg),
 };

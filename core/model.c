@@ -796,6 +796,35 @@ static void divide_chunks(toile_pattern *p) {
     }
 }
 
+/* Updates of an incomplete factor without fill: eliminating row i changes block (j, k) for columns j <= k of the row within
+ * the chunk, if that block exists. */
+static toile_status list_updates(toile_memory *memory, toile_pattern *p, toile_error *error) {
+    p->update_begin = ints(memory, p->off_count + 1);
+    if (!p->update_begin)
+        return toile_fail_memory(error, "the matrix pattern");
+    for (int pass = 0; pass < 2; pass++) {
+        int count = 0;
+        for (int i = 0; i < p->n; i++)
+            for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++) {
+                p->update_begin[k] = count;
+                for (int j = p->row_begin[i]; k < p->row_split[i] && j <= k; j++) {
+                    int target = find_block(p, p->column[j], p->column[k]);
+                    bool there = j == k || (p->row_begin[p->column[j]] < p->row_begin[p->column[j] + 1] &&
+                                            p->column[target - p->n] == p->column[k]);
+                    if (there && pass) {
+                        p->update_with[count] = j;
+                        p->update_target[count] = target;
+                    }
+                    count += there;
+                }
+            }
+        p->update_begin[p->off_count] = count;
+        if (pass == 0 && (!(p->update_with = ints(memory, count)) || !(p->update_target = ints(memory, count))))
+            return toile_fail_memory(error, "the matrix pattern");
+    }
+    return TOILE_OK;
+}
+
 static toile_status make_pattern(toile_model *m, toile_error *error) {
     toile_status status;
     toile_pattern *p = &m->pattern;
@@ -819,6 +848,8 @@ static toile_status make_pattern(toile_model *m, toile_error *error) {
     for (int i = 0; i < p->n; i++)
         p->row_begin[i + 1] += p->row_begin[i];
     divide_chunks(p);
+    if ((status = list_updates(m->memory, p, error)) != TOILE_OK)
+        goto out;
 
     const toile_springs *s = &m->springs;
     const int *const *tv = (const int *const *)m->triangles.vertex, *const *hv = (const int *const *)m->hinges.vertex;
@@ -973,7 +1004,8 @@ void toile_model_free(toile_model *m) {
                       h->vertex[3],      h->bound,         h->rest,       h->damping,      s->vertex[0],    s->vertex[1],
                       s->length,         s->stiffness,     s->damping,    p->row_begin,    p->column,       p->row_split,
                       p->chunk_begin,    p->spill_count,   p->spill_begin, p->triangle_begin, p->triangle_code,
-                      p->hinge_begin,    p->hinge_code,    p->spring_begin, p->spring_code};
+                      p->hinge_begin,    p->hinge_code,    p->spring_begin, p->spring_code,   p->update_begin,
+                      p->update_with,    p->update_target};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(m->memory, blocks[i]);
     for (int c = 0; c < TOILE_HINGE_PARTNERS; c++) {

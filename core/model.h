@@ -60,6 +60,9 @@ typedef struct toile_pattern {
     int *chunk_begin;              /* (chunk_count + 1) rows */
     int *spill_count;              /* (chunk_count) rows after a chunk's end that its transposed blocks reach */
     int *spill_begin;              /* (chunk_count + 1) where they are in the spill buffer */
+    /* per off-diagonal k of row i: which of its row it meets in an incomplete factor, and the block that changes
+     * (column of `with` <= column of k; numbered as blocks) */
+    int *update_begin, *update_with, *update_target;
     int *triangle_begin, *triangle_code; /* per block: triangle * 16 + row corner * 4 + column corner */
     int *hinge_begin, *hinge_code;
     int *spring_begin, *spring_code;     /* per block: spring * 2 + (1 if the row is its second particle) */

@@ -11,7 +11,8 @@
 #define TOILE_CLOTH_MODELS(X) X(CONTINUUM, "continuum") X(SPRINGS, "springs")
 #define TOILE_INTEGRATORS(X) X(BACKWARD_EULER, "backward_euler")
 #define TOILE_LINEAR_SOLVERS(X) X(MPCG, "mpcg")
-#define TOILE_PRECONDITIONERS(X) X(NONE, "none") X(DIAGONAL, "diagonal") X(BLOCK, "block") X(CONSTRAINED, "constrained")
+#define TOILE_PRECONDITIONERS(X) X(NONE, "none") X(DIAGONAL, "diagonal") X(BLOCK, "block") X(CONSTRAINED, "constrained") \
+    X(INCOMPLETE, "incomplete")
 #define TOILE_DRAG_MODELS(X) X(NONE, "none") X(PARTICLE, "particle") X(TRIANGLE, "triangle")
 
 #define TOILE_CHOICE_CLOTH(name, text) TOILE_CLOTH_##name,

@@ -24,7 +24,8 @@ REAL(stretch_change_max, 0.03, 1e-4, 10.0, 0.01, 0.5, "1", "time", "Largest stre
 CHOICE(linear_solver, LINEAR_SOLVERS, 0, "solver", "Linear solver",
        "mpcg: modified preconditioned conjugate gradients, constraints kept exactly")
 CHOICE(preconditioner, PRECONDITIONERS, 3, "solver", "Preconditioner",
-       "none, diagonal, block (3x3 blocks of the matrix), constrained (blocks that know the constraints: fastest)")
+       "none, diagonal, block (3x3 blocks of the matrix), constrained (blocks that know the constraints), incomplete (block "
+       "incomplete Cholesky: fewest iterations, fastest)")
 REAL(solver_tolerance, 0.01, 1e-16, 10.0, 1e-6, 0.1, "1/s", "solver", "Solver tolerance",
      "Squared relative residual at which the solver stops, per second of time step: tol^2 = this x step")
 INT(solver_iterations_max, 2000, 1, 1000000, 50, 5000, "1", "solver", "Most iterations",

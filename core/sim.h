@@ -50,6 +50,7 @@ typedef struct toile_work {
     double *extreme;                   /* per block of elements: largest change, largest value */
     toile_matrix matrix;
     double *b, *r, *p, *s, *q, *inverse, *partial;
+    toile_factor factor;
     toile_constraints constraints;
     toile_found *found;                /* (n) */
     unsigned char *held;               /* axes held by pins as bits, (n) */
@@ -95,9 +96,9 @@ int toile_sim_penetrations(const toile_sim *sim, double *deepest);
 /* contact.c: moves the solids to the step's end, finds contacts, and sets constraints, y and friction. */
 void toile_find_contacts(toile_sim *sim, double h);
 void toile_set_constraints(toile_sim *sim, double h);
-/* After a solve: free particles that the candidate puts inside a solid get a contact, and after the first solve sliding ones
- * that friction would turn round are held. True if there were any: then the step has to be solved again. */
-bool toile_find_missed(toile_sim *sim, double h, bool first);
+/* After a solve: free particles that the candidate puts inside a solid get a contact. True if there were any: then the
+ * step has to be solved again. */
+bool toile_find_missed(toile_sim *sim, double h);
 /* After the solve: constraint forces (residual) decide who is released, who slides and who sticks. */
 void toile_update_contacts(toile_sim *sim, const double *residual, double h);
 

@@ -41,7 +41,7 @@ static void inverse_block(const double *C, int preconditioner, double *R) {
             R[5 * k] = 1 / C[5 * k];
 }
 
-void toile_precondition(toile_solve *solve, int preconditioner) {
+void toile_precondition(const toile_kernels *kernels, toile_solve *solve, int preconditioner) {
     const toile_constraints *c = solve->constraints;
     int n = solve->matrix->pattern->n;
 #pragma omp parallel for schedule(static) num_threads(solve->threads) if (solve->threads > 1)
@@ -51,7 +51,7 @@ void toile_precondition(toile_solve *solve, int preconditioner) {
         size_t i = 12 * (size_t)c->particle[k];
         const double *S = c->filter + 12 * (size_t)k;
         double *R = solve->inverse + i;
-        if (preconditioner == TOILE_PRECONDITIONER_CONSTRAINED) {
+        if (preconditioner >= TOILE_PRECONDITIONER_CONSTRAINED) {
             /* (S C S + (I - S))^-1: the inverse of S C + (I - S) on the range of S, and symmetric */
             double P[12];
             memcpy(P, solve->matrix->diagonal + i, sizeof P);
@@ -64,6 +64,19 @@ void toile_precondition(toile_solve *solve, int preconditioner) {
         }
         sandwich(S, R);
     }
+    if (!solve->factor)
+        return;
+    int *constraint_of = solve->factor->constraint_of, chunks = solve->matrix->pattern->chunk_count;
+    for (int i = 0; i < n; i++)
+        constraint_of[i] = -1;
+    for (int k = 0; k < c->count; k++)
+        constraint_of[c->particle[k]] = k;
+    int failed = 0;
+#pragma omp parallel for schedule(static) num_threads(solve->threads) if (solve->threads > 1) reduction(| : failed)
+    for (int chunk = 0; chunk < chunks; chunk++)
+        failed |= !kernels->factor(solve, chunk, constraint_of);
+    if (failed)
+        solve->factor = NULL; /* `inverse` is there */
 }
 
 void toile_multiply(const toile_kernels *kernels, const toile_matrix *matrix, const double *x, double *y, int threads) {

@@ -22,6 +22,21 @@ TOILE_INLINE void filter_chunk(const toile_constraints *c, int chunk, double *y)
     }
 }
 
+/* h = S P^-1 S a in the rows of a chunk; returns a . h. */
+TOILE_INLINE double precondition_chunk(const toile_solve *solve, int chunk, const double *a, double *h) {
+    const toile_pattern *p = solve->matrix->pattern;
+    v4 sum = v4_set(0);
+    if (solve->factor)
+        TOILE_KERNEL(toile_apply_factor)(solve, chunk, a, h);
+    for (size_t i = 4 * (size_t)p->chunk_begin[chunk]; i < 4 * (size_t)p->chunk_begin[chunk + 1]; i += 4) {
+        v4 ai = v4_load(a + i);
+        if (!solve->factor)
+            v4_store(h + i, block_times(solve->inverse + 3 * i, ai));
+        sum += ai * v4_load(h + i);
+    }
+    return v4_sum(sum);
+}
+
 TOILE_INLINE double sum_chunks(const double *partial, int chunks) {
     double sum = 0;
     for (int c = 0; c < chunks; c++)
@@ -64,12 +79,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             TOILE_KERNEL(toile_multiply_spill)(A, c, s);
             FOR_ROWS(c, i) v4_store(s + i, v4_load(b + i) - v4_load(s + i));
             filter_chunk(constraints, c, s);
-            v4 sum = v4_set(0);
-            FOR_ROWS(c, i) {
-                v4 a = v4_load(s + i);
-                sum += a * block_times(solve->inverse + 3 * i, a);
-            }
-            sum_a[c] = v4_sum(sum);
+            sum_a[c] = precondition_chunk(solve, c, s, q);
             /* x = S x0 + (I - S) z */
             filter_chunk(constraints, c, x);
             for (int k = constraints->chunk_begin[c]; k < constraints->chunk_begin[c + 1]; k++) {
@@ -87,13 +97,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             TOILE_KERNEL(toile_multiply_spill)(A, c, s);
             FOR_ROWS(c, i) v4_store(r + i, v4_load(b + i) - v4_load(s + i));
             filter_chunk(constraints, c, r);
-            v4 sum = v4_set(0);
-            FOR_ROWS(c, i) {
-                v4 a = v4_load(r + i), h = block_times(solve->inverse + 3 * i, a);
-                v4_store(p + i, h);
-                sum += a * h;
-            }
-            sum_b[c] = v4_sum(sum);
+            sum_b[c] = precondition_chunk(solve, c, r, p);
         }
         toile_barrier_wait(&barrier);
         double delta = sum_chunks(sum_b, chunks);
@@ -116,16 +120,11 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             v4 alpha = v4_set(sound ? delta / curvature : 0);
             double *sum_d = count & 1 ? sum_a : sum_b; /* in turn: another thread may still be reading the last one */
             FOR_MY_CHUNKS(c) {
-                v4 sum = v4_set(0);
                 FOR_ROWS(c, i) {
                     v4_store(x + i, v4_load(x + i) + alpha * v4_load(p + i));
-                    v4 a = v4_load(r + i) - alpha * v4_load(s + i);
-                    v4 h = block_times(solve->inverse + 3 * i, a);
-                    v4_store(r + i, a);
-                    v4_store(q + i, h);
-                    sum += a * h;
+                    v4_store(r + i, v4_load(r + i) - alpha * v4_load(s + i));
                 }
-                sum_d[c] = v4_sum(sum);
+                sum_d[c] = precondition_chunk(solve, c, r, q);
             }
             toile_barrier_wait(&barrier);
             double last = delta;

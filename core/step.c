@@ -89,11 +89,12 @@ static bool solve(toile_sim *sim, double h) {
                        .s = w->s,
                        .q = w->q,
                        .inverse = w->inverse,
+                       .factor = set->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE ? &w->factor : NULL,
                        .partial = w->partial,
                        .tolerance2 = set->solver_tolerance * h,
                        .iterations_max = set->solver_iterations_max,
                        .threads = sim->threads};
-    toile_precondition(&job, set->preconditioner);
+    toile_precondition(sim->kernels, &job, set->preconditioner);
     sim->kernels->mpcg(&job);
     /* constraint impulses A dv - b (Baraff-Witkin 5.4), in r */
     if (w->constraints.count) {
@@ -176,7 +177,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
 
     toile_find_contacts(sim, h);
     memcpy(sim->work.solution, sim->state.dv, 4 * (size_t)sim->model->particle_count * sizeof(double));
-    for (int pass = 0; pass == 0 || (pass < CONTACT_PASSES && toile_find_missed(sim, h, pass == 1)); pass++) {
+    for (int pass = 0; pass == 0 || (pass < CONTACT_PASSES && toile_find_missed(sim, h)); pass++) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
 
