@@ -815,7 +815,7 @@ static const int BOX_TRIANGLES[12][3] = {{0, 2, 3}, {0, 3, 1}, {4, 5, 7}, {4, 7,
 enum { DROP = 31 };
 #define BALL 0.3
 #define BOX 0.2
-static toile_world *drop(const char *model, bool box, bool mesh, double drop_from) {
+static toile_world *drop(const char *model, bool box, bool mesh, double drop_from, double aside) {
     static double x[BALL_VERTICES][3];
     static int t[2 * RINGS * SECTORS][3];
     double h = 1.0 / 120;
@@ -825,7 +825,7 @@ static toile_world *drop(const char *model, bool box, bool mesh, double drop_fro
     must(w, toile_set(w, "drag_model", "particle"));
     int fabric;
     must(w, toile_add_fabric(w, "cotton", &fabric));
-    sheet s = {ALTERNATE, DROP, DROP, {-0.5, -0.5, drop_from}, {1, 0, 0}, {0, 1, 0}, NULL};
+    sheet s = {ALTERNATE, DROP, DROP, {aside - 0.5, 0.7 * aside - 0.5, drop_from}, {1, 0, 0}, {0, 1, 0}, NULL};
     add_sheet(w, &s, fabric);
     toile_collider c = {.name = "solid", .shape = mesh ? TOILE_MESH : box ? TOILE_BOX : TOILE_SPHERE, .friction_static = 0.5,
                         .friction_kinetic = 0.4, .size = {box ? BOX : BALL, BOX, BOX}};
@@ -868,14 +868,15 @@ static double box_depth(toile_world *w) {
 /* No frame ends with a particle inside; a mesh does what the primitive does: corners within 2 cm (folds are not unique),
  * tops within 2 mm. */
 static void drape(void) {
+    /* 3 cm aside: from a perfectly symmetric start a sheet on a perfect sphere can stay in folds that no other sheet keeps */
     static const int PLACES[] = {0, DROP - 1, DROP * (DROP - 1), DROP * DROP - 1};
     for (int m = 0; m < 2; m++)
         for (int box = 0; box < 2; box++) {
             double corner[2][4], top[2] = {-INFINITY, -INFINITY}, worst = 0;
             for (int mesh = 0; mesh < 2; mesh++) {
-                toile_world *w = drop(MODELS[m], box, mesh, (box ? BOX : BALL) + 0.05);
+                toile_world *w = drop(MODELS[m], box, mesh, (box ? BOX : BALL) + 0.05, 0.03);
                 double during = -INFINITY, last = 0;
-                for (int f = 0; f < 48; f++) {
+                for (int f = 0; f < 72; f++) {
                     must(w, toile_advance(w, 1.0 / 24));
                     last = box ? box_depth(w) : ball_depth(w, (double[]){0, 0, 0}, BALL, mesh);
                     during = fmax(during, last);
@@ -904,9 +905,9 @@ static void drape(void) {
             CHECK(worst < 0.02, "%s %s: corners differ by %.1f mm", MODELS[m], box ? "box" : "ball", 1000 * worst);
             CHECK(fabs(top[1] - top[0]) < 0.002, "%s %s: tops differ by %.2f mm", MODELS[m], box ? "box" : "ball",
                   1000 * fabs(top[1] - top[0]));
-            /* the cloth's thickness above the solid; a cloth that bends over an edge stands off it by a millimetre or two */
+            /* the cloth's thickness above the solid; a cloth that bends over an edge bulges before it by some millimetres */
             double above = top[0] - (box ? BOX : BALL);
-            CHECK(above > 0.0015 && above < (box ? 0.005 : 0.0025), "%s %s: the top is %.2f mm above the solid", MODELS[m],
+            CHECK(above > 0.0015 && above < (box ? 0.010 : 0.0025), "%s %s: the top is %.2f mm above the solid", MODELS[m],
                   box ? "box" : "ball", 1000 * above);
         }
 }
@@ -924,7 +925,7 @@ static void carried(void) {
     static double x[BALL_VERTICES][3];
     for (int m = 0; m < 2; m++)
         for (int mesh = 0; mesh < 2; mesh++) {
-            toile_world *w = drop(MODELS[m], false, mesh, BALL + 0.05);
+            toile_world *w = drop(MODELS[m], false, mesh, BALL + 0.05, 0);
             double during = -INFINITY, last = 0, centre[3], radius = BALL, no_turn[4] = {1, 0, 0, 0};
             int most = 0;
             for (int f = 1; f <= 48; f++) {
