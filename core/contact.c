@@ -19,13 +19,14 @@
 #define REACH 0.05
 
 /* The collider that matters for a particle: the one it was in contact with unless another is nearer. */
-static bool nearest_solid(const toile_sim *sim, const double *p, double way, double h, toile_hit *best, int *solid) {
+static bool nearest_solid(const toile_sim *sim, const double *p, double way, double reach, double h, toile_hit *best,
+                          int *solid) {
     double least = INFINITY;
     for (int s = 0; s < sim->solid_count; s++) {
         const toile_solid *candidate = &sim->solids[s];
         double gap = candidate->thickness + sim->settings->contact_thickness;
         toile_hit hit;
-        if (toile_solid_nearest(candidate, p, gap + way + REACH, gap + way, h, &hit) && hit.distance - gap < least) {
+        if (toile_solid_nearest(candidate, p, gap + way + reach, gap + way, h, &hit) && hit.distance - gap < least) {
             least = hit.distance - gap;
             *best = hit;
             *solid = s;
@@ -97,7 +98,7 @@ static void find_contact(const toile_sim *sim, int i, double h, toile_found *fou
         p[k] = x[k] + h * v[k];
     toile_hit hit;
     int s = -1;
-    if (!nearest_solid(sim, p, way, h, &hit, &s))
+    if (!nearest_solid(sim, p, way, REACH, h, &hit, &s))
         return;
     double gap = sim->solids[s].thickness + sim->settings->contact_thickness;
     for (int k = 0; k < 3; k++)
@@ -134,7 +135,7 @@ bool toile_find_missed(toile_sim *sim, double h) {
         toile_found *found = &w->found[i];
         toile_hit hit;
         int s = -1;
-        if (found->solid >= 0 || w->held[i] || !nearest_solid(sim, p, sqrt(dot(way, way)), h, &hit, &s) ||
+        if (found->solid >= 0 || w->held[i] || !nearest_solid(sim, p, sqrt(dot(way, way)), 0, h, &hit, &s) ||
             hit.distance >= 0)
             continue;
         hold_to_surface(sim, i, h, &hit, s, false, true, found);

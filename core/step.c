@@ -5,8 +5,8 @@
  * with constraints S and z in the solve, and the step length of their section 7. The result goes to spare buffers; only
  * commit changes the state, so a rejected step leaves no trace.
  *
- * Room is left between the solve and the check for what keeps cloth off cloth (issue of its own): it takes the candidate
- * next_x and may change it or ask for a shorter step. */
+ * What will keep cloth off cloth belongs between the solve and the judgement: it takes the candidate next_x and may change
+ * it or ask for a shorter step. */
 #include "sim.h"
 
 #include "solve_linear.h"

@@ -1,11 +1,10 @@
 /* The geometry of the main sample: a walking, turning figure and the skirt it wears; and the sleeve of
  * arm_bend.
  *
- *   figure OUTDIR [--frames N] [--resolution K]   writes OUTDIR/skirt/figure_0001.obj ...,
- * OUTDIR/skirt/skirt.obj and OUTDIR/arm_bend/sleeve.obj figure --check [--frames N] [--resolution K]  tests
- * all of it and says what it found; exit 1 if anything is wrong figure --scene FILE writes the scene
- * samples/scenes/skirt.json, waistband keys included figure --sleeve-scene FILE                    writes the
- * scene samples/scenes/arm_bend.json
+ *   figure OUTDIR [--frames N] [--resolution K]    OUTDIR/skirt/figure_0001.obj ..., skirt/skirt.obj, arm_bend/sleeve.obj
+ *   figure --check [--frames N] [--resolution K]   tests all of it and says what it found; exit 1 if anything is wrong
+ *   figure --scene FILE                            the scene samples/scenes/skirt.json, waistband keys included
+ *   figure --sleeve-scene FILE                     the scene samples/scenes/arm_bend.json
  *
  * Units are metres, z is up, the figure looks along -y and stands on z = 0. --resolution is the number of
  * particles around the waist, 96 if not given; the sleeve has 5 around for every 12 of these.

@@ -553,7 +553,9 @@ def stopped_export(cache, out, how):
     read, write = os.pipe()
     fcntl.fcntl(write, getattr(fcntl, "F_SETPIPE_SZ", 1031), 4096)
     process = subprocess.Popen([TOILE, "export", cache, "-o", out, "--progress", "json"], stdout=write,
-                               stderr=subprocess.PIPE, text=True)
+                               stderr=subprocess.PIPE, text=True,
+                               # a shell that runs the tests in the background has SIGINT ignored
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     os.close(write)
     folder = os.path.dirname(out)
     deadline = time.monotonic() + 60

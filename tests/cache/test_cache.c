@@ -1289,9 +1289,10 @@ static void test_checkpoint(void) {
     /* Killed at any instant: one of them is there, whole. */
     for (int i = 0; i < 20; i++) {
         child = fork();
-        for (int k = 0; child == 0; k++)
-            if (toile_checkpoint_write(path, (uint64_t)k, k, state, sizeof state, &error))
-                _exit(1);
+        if (child == 0)
+            for (int k = 0;; k++)
+                if (toile_checkpoint_write(path, (uint64_t)k, k, state, sizeof state, &error))
+                    _exit(1);
         pause_ms(random_number(20));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);

@@ -16,8 +16,8 @@ static const char *const SCENES[] = {"two_corners", "sphere", "ball"};
 static const char *const MODELS[] = {"continuum", "springs"};
 
 #define SPHERE_RADIUS 0.3
-#define BALL_RADIUS 0.15
-#define BALL_SPEED 1.5 /* m/s along y, from 0.5 m before the sheet */
+#define BALL_RADIUS 0.12
+#define BALL_SPEED 1.2 /* m/s along y, from 0.5 m before the sheet: as in samples/scenes/ball.json */
 
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
