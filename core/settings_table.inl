@@ -25,7 +25,7 @@ CHOICE(linear_solver, LINEAR_SOLVERS, 0, "solver", "Linear solver",
        "mpcg: modified preconditioned conjugate gradients, constraints kept exactly")
 CHOICE(preconditioner, PRECONDITIONERS, 3, "solver", "Preconditioner",
        "none, diagonal, block (3x3 blocks of the matrix), constrained (blocks that know the constraints), incomplete (block "
-       "incomplete Cholesky: fewest iterations, fastest)")
+       "incomplete Cholesky: fewest iterations, worth it on fine spring grids; contact forces are less exact)")
 REAL(solver_tolerance, 0.01, 1e-16, 10.0, 1e-6, 0.1, "1/s", "solver", "Solver tolerance",
      "Squared relative residual at which the solver stops, per second of time step: tol^2 = this x step")
 INT(solver_iterations_max, 2000, 1, 1000000, 50, 5000, "1", "solver", "Most iterations",

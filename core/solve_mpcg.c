@@ -26,8 +26,10 @@ TOILE_INLINE void filter_chunk(const toile_constraints *c, int chunk, double *y)
 TOILE_INLINE double precondition_chunk(const toile_solve *solve, int chunk, const double *a, double *h) {
     const toile_pattern *p = solve->matrix->pattern;
     v4 sum = v4_set(0);
-    if (solve->factor)
+    if (solve->factor) {
         TOILE_KERNEL(toile_apply_factor)(solve, chunk, a, h);
+        filter_chunk(solve->constraints, chunk, h); /* single precision leaves the range of S a little; z must hold exactly */
+    }
     for (size_t i = 4 * (size_t)p->chunk_begin[chunk]; i < 4 * (size_t)p->chunk_begin[chunk + 1]; i += 4) {
         v4 ai = v4_load(a + i);
         if (!solve->factor)

@@ -227,10 +227,10 @@ static void failing_memory(void) {
 
 /* The preconditioners lead to one answer, constrained or not. */
 static void preconditioners(void) {
-    static const char *const KINDS[] = {"none", "diagonal", "block", "constrained"};
+    static const char *const KINDS[] = {"none", "diagonal", "block", "constrained", "incomplete"};
     double first[21 * 19 * 3], now[21 * 19 * 3];
-    int64_t iterations[4];
-    for (int k = 0; k < 4; k++) {
+    int64_t iterations[5];
+    for (int k = 0; k < 5; k++) {
         toile_world *w = NULL;
         toile_statistics s;
         toile_create(NULL, &w);
@@ -252,6 +252,29 @@ static void preconditioners(void) {
     }
     CHECK(iterations[3] <= iterations[0], "constrained takes %lld iterations, none %lld", (long long)iterations[3],
           (long long)iterations[0]);
+    CHECK(iterations[4] < iterations[3], "incomplete takes %lld iterations, constrained %lld", (long long)iterations[4],
+          (long long)iterations[3]);
+}
+
+/* The incomplete factor is made chunk by chunk: the same bits for any number of threads and any instruction set. */
+static void incomplete_same_bits(void) {
+    static const char *const MODELS[] = {"continuum", "springs"}, *const THREADS[] = {"1", "2", "3"};
+    for (int m = 0; m < 2; m++) {
+        uint64_t first = 0;
+        for (int t = 0; t < 4; t++) { /* the last with the plainest instructions */
+            toile_world *w = NULL;
+            toile_create(NULL, &w);
+            toile_set(w, "preconditioner", "incomplete");
+            if (build_scene(w, MODELS[m], THREADS[t % 3]) < 0)
+                exit(1);
+            if (t == 3)
+                toile_world_sim(w)->kernels = toile_kernels_find("sse2");
+            run(w, 1, 8);
+            first = t ? first : toile_state_hash(w);
+            CHECK(toile_state_hash(w) == first, "%s, run %d: other bits", MODELS[m], t);
+            toile_destroy(w);
+        }
+    }
 }
 
 /* The constraint: velocity changes are exactly z in the constrained directions, whatever the tolerance. */
@@ -315,6 +338,7 @@ int main(int argc, char **argv) {
     RUN(step_control);
     RUN(failing_memory);
     RUN(preconditioners);
+    RUN(incomplete_same_bits);
     RUN(constraints_are_exact);
     RUN(misuse);
     FINISH();
