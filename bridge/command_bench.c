@@ -136,7 +136,7 @@ static void measure_parts(bench *b, const char *model, int n) {
     const toile_model *m = sim->model;
     const toile_kernels *k = sim->kernels;
     toile_work *work = &sim->work;
-    toile_assembly assembly = {m, 1.0 / 120, work->triangle, work->hinge, work->spring, work->force, work->drag};
+    toile_assembly assembly = {m, 1.0 / 120, work->triangle, work->hinge, work->spring, work->force, work->drag, NULL, false};
     double h = 1.0 / 120, fast[5] = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
     for (int turn = 0; turn < 3 * TURNS; turn++) {
         double t[6];

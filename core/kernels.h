@@ -24,6 +24,9 @@ typedef struct toile_matrix {
     double *spill;    /* what transposed blocks of a chunk add to rows after it, (spill total x 4) */
 } toile_matrix;
 
+struct toile_fast;
+struct toile_fast_job;
+
 /* What an assembly reads. */
 typedef struct toile_assembly {
     const toile_model *model;
@@ -31,6 +34,8 @@ typedef struct toile_assembly {
     const double *triangle, *hinge, *spring; /* element records */
     const double *force;                     /* external, N, (n x 4) */
     const double *drag;                      /* external -h df/dv blocks: xx xy xz yy yz zz 0 0, (n x 8) */
+    struct toile_fast *fast;                 /* also fill this in, or null */
+    bool diagonal_only;                      /* springs: off-diagonal blocks are not wanted (fast.h multiplies without) */
 } toile_assembly;
 
 /* Constraints of the particles that have any; S and z of thesis eq. 5.2. */
@@ -42,14 +47,6 @@ typedef struct toile_constraints {
     double *z;        /* (I - S) z: velocity changes in the constrained directions, m/s, (n x 4), 0 elsewhere */
 } toile_constraints;
 
-/* Incomplete factor of the matrix, chunk by chunk (solve_ic.c). Null fields where the preconditioner is another. */
-typedef struct toile_factor {
-    double *work_diagonal, *work_off; /* while factoring, (n x 9), (off_count x 9) */
-    float *diagonal, *off;            /* D^-1 and the rows of D L', (n x 9), (off_count x 9), 3 more each */
-    float *vector;                    /* (n x 4) */
-    int *constraint_of;               /* constraint of a particle or -1, (n) */
-} toile_factor;
-
 typedef struct toile_solve {
     toile_matrix *matrix;
     const toile_constraints *constraints;
@@ -57,9 +54,11 @@ typedef struct toile_solve {
     double *x;              /* in: guess; out: answer, (n x 4) */
     double *r, *p, *s, *q;  /* scratch, (n x 4) each */
     double *inverse;        /* S P^-1 S blocks, three rows of four, (n x 12) */
-    toile_factor *factor;   /* used instead of `inverse` if not null */
+    struct toile_fast *fast; /* its incomplete factor is used instead of `inverse` if not null */
     double *partial;        /* (4 x chunks) */
-    double tolerance2;      /* tol^2 */
+    double tolerance;       /* relative error in the energy norm (solve_stop.h) */
+    bool thesis;            /* stop as the thesis does instead: delta <= tolerance2 delta_0 */
+    double tolerance2;
     int iterations_max, threads;
     int iterations;         /* out */
     int products;           /* out: matrix products done */
@@ -83,14 +82,17 @@ typedef struct toile_kernels {
                     double *largest_change, double *largest);
     /* rows of one chunk: A and b */
     void (*assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b);
+    /* springs [begin, end) in the form of the fast solver (fast.h) */
+    void (*convert_springs)(const double *record, int begin, int end, float *spring);
     /* y = A x, in two parts with a barrier between: all chunks of the first, then all of the second */
     void (*multiply)(const toile_matrix *a, int chunk, const double *x, double *y);
     void (*multiply_spill)(const toile_matrix *a, int chunk, double *y);
-    /* solve->factor of one chunk (false: it has none worth having), and its application: q = P^-1 r */
-    bool (*factor)(toile_solve *solve, int chunk, const int *constraint_of);
-    void (*apply_factor)(const toile_solve *solve, int chunk, const double *r, double *q);
     /* corrected modified PCG, thesis Fig. 5.2; `inverse` or `factor` is filled in by the caller */
     void (*mpcg)(toile_solve *solve);
+    /* the fast solver (fast.h), and its product in double from the springs' records */
+    void (*fast_solve)(struct toile_fast_job *job);
+    void (*fast_multiply_springs)(const struct toile_fast *f, const toile_matrix *a, const double *record, int chunk,
+                                  const double *x, double *y);
 } toile_kernels;
 
 /* The best this machine runs, or the named one ("sse2", "avx2", "avx512"); null if it cannot run it. */

@@ -1,5 +1,5 @@
 /* One table of kernels; compiled once per instruction set. */
-#include "kernels_table.h"
+#include "fast_kernels.h"
 
 #define TEXT_(a) #a
 #define TEXT(a) TEXT_(a)
@@ -13,9 +13,10 @@ const toile_kernels TOILE_KERNEL(toile_kernels) = {
     TOILE_KERNEL(toile_springs),
     TOILE_KERNEL(toile_stretch),
     TOILE_KERNEL(toile_assemble),
+    TOILE_KERNEL(toile_convert_springs),
     TOILE_KERNEL(toile_multiply),
     TOILE_KERNEL(toile_multiply_spill),
-    TOILE_KERNEL(toile_factor),
-    TOILE_KERNEL(toile_apply_factor),
     TOILE_KERNEL(toile_mpcg),
+    TOILE_KERNEL(toile_fast_solve),
+    TOILE_KERNEL(toile_fast_multiply_springs),
 };

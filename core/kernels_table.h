@@ -13,10 +13,9 @@ toile_element_kernel TOILE_KERNEL(toile_triangles), TOILE_KERNEL(toile_hinges), 
 toile_stretch_kernel TOILE_KERNEL(toile_stretch);
 void TOILE_KERNEL(toile_moments)(const toile_model *m, int begin, int end, double *record);
 void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b);
+void TOILE_KERNEL(toile_convert_springs)(const double *record, int begin, int end, float *spring);
 void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double *x, double *y);
 void TOILE_KERNEL(toile_multiply_spill)(const toile_matrix *a, int chunk, double *y);
-bool TOILE_KERNEL(toile_factor)(toile_solve *solve, int chunk, const int *constraint_of);
-void TOILE_KERNEL(toile_apply_factor)(const toile_solve *solve, int chunk, const double *r, double *q);
 void TOILE_KERNEL(toile_mpcg)(toile_solve *solve);
 
 #endif

@@ -4,6 +4,7 @@
  * one order and assembly needs no locks and no colouring. In a product each stored block acts twice: on its row, and
  * transposed on its column's row. Columns beyond the chunk's end go to the chunk's spill, which is added after a
  * barrier, chunk by chunk in order. */
+#include "fast.h"
 #include "kernels_table.h"
 
 /* Adds what triangle `code` gives to a block: a a' H_uu + b b' H_vv + a b' H_uv + b a' H_uv', see model.h. */
@@ -45,15 +46,16 @@ TOILE_INLINE void add_spring(const toile_assembly *a, int code, double sign, dou
     }
 }
 
-TOILE_INLINE void add_elements(const toile_assembly *a, int block, double spring_sign, double B[9]) {
+/* All that elements add to the diagonal block of row i. */
+TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, double B[9]) {
     const toile_pattern *p = &a->model->pattern;
     if (a->model->springs_used) {
-        for (int k = p->spring_begin[block]; k < p->spring_begin[block + 1]; k++)
-            add_spring(a, p->spring_code[k], spring_sign, B);
+        for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++)
+            add_spring(a, p->spring_code[k], 1, B);
     } else {
-        for (int k = p->triangle_begin[block]; k < p->triangle_begin[block + 1]; k++)
+        for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++)
             add_triangle(a, p->triangle_code[k], B);
-        for (int k = p->hinge_begin[block]; k < p->hinge_begin[block + 1]; k++)
+        for (int k = p->hinge_begin[i]; k < p->hinge_begin[i + 1]; k++)
             add_hinge(a, p->hinge_code[k], B);
     }
 }
@@ -83,25 +85,72 @@ TOILE_INLINE v4 gather_rhs(const toile_assembly *a, int i) {
     return v4_set(a->h) * sum;
 }
 
+TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, int i, const double B[9]) {
+    double *D = matrix->diagonal + 12 * (size_t)i;
+    for (int k = 0; k < 3; k++)
+        v4_store(D + 4 * k, v4_row(B + 3 * k));
+    for (int k = 0; k < 12 && a->fast; k++)
+        a->fast->diagonal[12 * (size_t)i + (size_t)k] = (float)D[k];
+}
+
+/* Diagonal block and right side of one row of springs in one go, and what the fast product reads. */
+TOILE_INLINE void assemble_links(const toile_assembly *a, int i, toile_matrix *matrix, double *b, double B[9]) {
+    const toile_pattern *p = &a->model->pattern;
+    v4 sum = v4_load(a->force + 4 * (size_t)i);
+    float *link = a->fast->link + 4 * (size_t)a->fast->pattern.link_begin[i];
+    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++, link += 4) {
+        int code = p->spring_code[k];
+        const double *r = a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD;
+        add_spring(a, code, 1, B);
+        v4 g = v4_row(r + 5);
+        sum = code & 1 ? sum - g : sum + g;
+        memcpy(link, a->fast->spring + 4 * (size_t)(code >> 1), 4 * sizeof *link);
+    }
+    v4_store(b + 4 * (size_t)i, v4_set(a->h) * sum);
+    store_diagonal(a, matrix, i, B);
+}
+
 void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b) {
     const toile_pattern *p = &a->model->pattern;
+    bool springs = a->model->springs_used;
     for (int i = p->chunk_begin[chunk]; i < p->chunk_begin[chunk + 1]; i++) {
         double mass = a->model->mass[i];
         const double *g = a->drag + 8 * (size_t)i;
-        double B[9] = {mass + g[0], g[1], g[2], g[1], mass + g[3], g[4], g[2], g[4], mass + g[5]};
-        add_elements(a, i, 1, B);
-        double *D = matrix->diagonal + 12 * (size_t)i;
-        for (int k = 0; k < 3; k++) {
-            D[4 * k] = B[3 * k];
-            D[4 * k + 1] = B[3 * k + 1];
-            D[4 * k + 2] = B[3 * k + 2];
+        double B[10] = {mass + g[0], g[1], g[2], g[1], mass + g[3], g[4], g[2], g[4], mass + g[5]};
+        if (springs && a->fast) {
+            assemble_links(a, i, matrix, b, B);
+        } else {
+            add_diagonal(a, i, B);
+            store_diagonal(a, matrix, i, B);
+            v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
         }
-        v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
-        for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++) {
+        for (int k = p->row_begin[i]; k < p->row_begin[i + 1] && !a->diagonal_only; k++) {
             double O[9] = {0};
-            add_elements(a, p->n + k, -1, O);
+            if (springs) {
+                for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
+                    add_spring(a, p->spring_code[s], -1, O);
+            } else {
+                for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++)
+                    add_triangle(a, p->triangle_code[t], O);
+                for (int c = 0; c < 9 && a->fast; c++)
+                    a->fast->core[9 * (size_t)k + (size_t)c] = (float)O[c];
+                for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++)
+                    add_hinge(a, p->hinge_code[e], O);
+                for (int c = 0; c < 9 && a->fast; c++)
+                    a->fast->off[9 * (size_t)k + (size_t)c] = (float)O[c];
+            }
             memcpy(matrix->off + 9 * (size_t)k, O, sizeof O);
         }
+    }
+}
+
+/* Springs [begin, end) as the fast product wants them: K = w w' + across. */
+void TOILE_KERNEL(toile_convert_springs)(const double *record, int begin, int end, float *spring) {
+    for (int s = begin; s < end; s++) {
+        const double *r = record + (size_t)s * TOILE_SPRING_RECORD;
+        double root = sqrt(r[3] > 0 ? r[3] : 0);
+        float w[4] = {(float)(r[0] * root), (float)(r[1] * root), (float)(r[2] * root), (float)r[4]};
+        memcpy(spring + 4 * (size_t)s, w, sizeof w);
     }
 }
 

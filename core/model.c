@@ -796,32 +796,25 @@ static void divide_chunks(toile_pattern *p) {
     }
 }
 
-/* Updates of an incomplete factor without fill: eliminating row i changes block (j, k) for columns j <= k of the row within
- * the chunk, if that block exists. */
-static toile_status list_updates(toile_memory *memory, toile_pattern *p, toile_error *error) {
-    p->update_begin = ints(memory, p->off_count + 1);
-    if (!p->update_begin)
-        return toile_fail_memory(error, "the matrix pattern");
+/* Connected pieces: where no block reaches across. */
+static toile_status find_components(toile_model *m, toile_error *error) {
+    const toile_pattern *p = &m->pattern;
     for (int pass = 0; pass < 2; pass++) {
-        int count = 0;
-        for (int i = 0; i < p->n; i++)
-            for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++) {
-                p->update_begin[k] = count;
-                for (int j = p->row_begin[i]; k < p->row_split[i] && j <= k; j++) {
-                    int target = find_block(p, p->column[j], p->column[k]);
-                    bool there = j == k || (p->row_begin[p->column[j]] < p->row_begin[p->column[j] + 1] &&
-                                            p->column[target - p->n] == p->column[k]);
-                    if (there && pass) {
-                        p->update_with[count] = j;
-                        p->update_target[count] = target;
-                    }
-                    count += there;
-                }
+        int count = 0, reach = -1;
+        for (int i = 0; i < p->n; i++) {
+            if (i > reach) {
+                if (pass)
+                    m->component_begin[count] = i;
+                count++;
             }
-        p->update_begin[p->off_count] = count;
-        if (pass == 0 && (!(p->update_with = ints(memory, count)) || !(p->update_target = ints(memory, count))))
-            return toile_fail_memory(error, "the matrix pattern");
+            int last = p->row_begin[i + 1] > p->row_begin[i] ? p->column[p->row_begin[i + 1] - 1] : i;
+            reach = last > reach ? last : reach > i ? reach : i;
+        }
+        m->component_count = count;
+        if (pass == 0 && !(m->component_begin = ints(m->memory, count + 1)))
+            return toile_fail_memory(error, "the pieces of cloth");
     }
+    m->component_begin[m->component_count] = p->n;
     return TOILE_OK;
 }
 
@@ -848,8 +841,6 @@ static toile_status make_pattern(toile_model *m, toile_error *error) {
     for (int i = 0; i < p->n; i++)
         p->row_begin[i + 1] += p->row_begin[i];
     divide_chunks(p);
-    if ((status = list_updates(m->memory, p, error)) != TOILE_OK)
-        goto out;
 
     const toile_springs *s = &m->springs;
     const int *const *tv = (const int *const *)m->triangles.vertex, *const *hv = (const int *const *)m->hinges.vertex;
@@ -872,7 +863,7 @@ static toile_status order_particles(const builder *b, toile_model *m, toile_erro
     uint64_t *keys = NULL;
     int *begin = NULL, *neighbour = NULL;
     toile_status status = TOILE_OK;
-    most = 2 * (int64_t)b->edge_count + b->spring_count;
+    most = b->edge_count;
     keys = toile_alloc(m->memory, (size_t)most, sizeof *keys);
     begin = ints(m->memory, n + 1);
     if (!keys || !begin) {
@@ -880,19 +871,9 @@ static toile_status order_particles(const builder *b, toile_model *m, toile_erro
         goto out;
     }
     int used = 0;
-    for (int i = 0; i < b->edge_count; i++) {
-        const edge *e = &b->edges[i];
-        keys[used++] = (uint64_t)e->a << 32 | (uint64_t)e->b;
-        if (e->triangle[1] >= 0 && e->opposite[0] != e->opposite[1]) {
-            uint64_t o = (uint64_t)e->opposite[0], q = (uint64_t)e->opposite[1];
-            keys[used++] = o < q ? o << 32 | q : q << 32 | o;
-        }
-    }
-    for (int s = 0; s < b->spring_count; s++) {
-        uint64_t o = (uint64_t)b->spring_pair[2 * s], q = (uint64_t)b->spring_pair[2 * s + 1];
-        if (o != q)
-            keys[used++] = o < q ? o << 32 | q : q << 32 | o;
-    }
+    for (int i = 0; i < b->edge_count; i++)
+        if (!m->springs_used || !is_diagonal(b, &b->edges[i]))
+            keys[used++] = (uint64_t)b->edges[i].a << 32 | (uint64_t)b->edges[i].b;
     used = unique_keys(keys, used);
     neighbour = ints(m->memory, 2 * used);
     if (!neighbour) {
@@ -969,7 +950,8 @@ toile_status toile_model_build(toile_memory *memory, const toile_settings *setti
         m->garment_begin[g + 1] = p;
     }
     if ((status = make_triangles(&b, m, error)) != TOILE_OK || (status = make_hinges(&b, m, error)) != TOILE_OK ||
-        (status = make_springs(&b, m, error)) != TOILE_OK || (status = make_pattern(m, error)) != TOILE_OK)
+        (status = make_springs(&b, m, error)) != TOILE_OK || (status = make_pattern(m, error)) != TOILE_OK ||
+        (status = find_components(m, error)) != TOILE_OK)
         goto out;
     for (int i = 0; i < m->particle_count; i++)
         m->inverse_mass[i] = 1 / m->mass[i];
@@ -997,15 +979,14 @@ void toile_model_free(toile_model *m) {
     toile_hinges *h = &m->hinges;
     toile_springs *s = &m->springs;
     toile_pattern *p = &m->pattern;
-    void *blocks[] = {m->garment_begin,  m->place,         m->mass,       m->inverse_mass, m->area,         m->start,
+    void *blocks[] = {m->component_begin, m->garment_begin,  m->place,         m->mass,       m->inverse_mass, m->area,         m->start,
                       t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
                       t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,
                       t->stiff_s,        t->damping,       t->corner,     h->vertex[0],    h->vertex[1],    h->vertex[2],
                       h->vertex[3],      h->bound,         h->rest,       h->damping,      s->vertex[0],    s->vertex[1],
                       s->length,         s->stiffness,     s->damping,    p->row_begin,    p->column,       p->row_split,
                       p->chunk_begin,    p->spill_count,   p->spill_begin, p->triangle_begin, p->triangle_code,
-                      p->hinge_begin,    p->hinge_code,    p->spring_begin, p->spring_code,   p->update_begin,
-                      p->update_with,    p->update_target};
+                      p->hinge_begin,    p->hinge_code,    p->spring_begin, p->spring_code};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(m->memory, blocks[i]);
     for (int c = 0; c < TOILE_HINGE_PARTNERS; c++) {

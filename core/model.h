@@ -60,9 +60,6 @@ typedef struct toile_pattern {
     int *chunk_begin;              /* (chunk_count + 1) rows */
     int *spill_count;              /* (chunk_count) rows after a chunk's end that its transposed blocks reach */
     int *spill_begin;              /* (chunk_count + 1) where they are in the spill buffer */
-    /* per off-diagonal k of row i: which of its row it meets in an incomplete factor, and the block that changes
-     * (column of `with` <= column of k; numbered as blocks) */
-    int *update_begin, *update_with, *update_target;
     int *triangle_begin, *triangle_code; /* per block: triangle * 16 + row corner * 4 + column corner */
     int *hinge_begin, *hinge_code;
     int *spring_begin, *spring_code;     /* per block: spring * 2 + (1 if the row is its second particle) */
@@ -73,6 +70,8 @@ typedef struct toile_model {
     int garment_count;
     int *garment_begin;            /* first particle of each garment in the given order, (garment_count + 1) */
     int *place;                    /* given order -> ours */
+    int component_count;           /* connected pieces of cloth, contiguous in our order */
+    int *component_begin;          /* (component_count + 1) */
     double *mass;                  /* kg */
     double *inverse_mass;
     double *area;                  /* material area of a particle, m^2 */

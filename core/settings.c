@@ -10,6 +10,7 @@
 static const char *const CLOTH_MODELS[] = {TOILE_CLOTH_MODELS(CHOICE_TEXT) NULL};
 static const char *const INTEGRATORS[] = {TOILE_INTEGRATORS(CHOICE_TEXT) NULL};
 static const char *const LINEAR_SOLVERS[] = {TOILE_LINEAR_SOLVERS(CHOICE_TEXT) NULL};
+static const char *const SOLVER_STOPS[] = {TOILE_SOLVER_STOPS(CHOICE_TEXT) NULL};
 static const char *const PRECONDITIONERS[] = {TOILE_PRECONDITIONERS(CHOICE_TEXT) NULL};
 static const char *const DRAG_MODELS[] = {TOILE_DRAG_MODELS(CHOICE_TEXT) NULL};
 

@@ -10,7 +10,8 @@
 
 #define TOILE_CLOTH_MODELS(X) X(CONTINUUM, "continuum") X(SPRINGS, "springs")
 #define TOILE_INTEGRATORS(X) X(BACKWARD_EULER, "backward_euler")
-#define TOILE_LINEAR_SOLVERS(X) X(MPCG, "mpcg")
+#define TOILE_LINEAR_SOLVERS(X) X(AUTO, "auto") X(MPCG, "mpcg")
+#define TOILE_SOLVER_STOPS(X) X(ENERGY, "energy") X(THESIS, "thesis")
 #define TOILE_PRECONDITIONERS(X) X(NONE, "none") X(DIAGONAL, "diagonal") X(BLOCK, "block") X(CONSTRAINED, "constrained") \
     X(INCOMPLETE, "incomplete")
 #define TOILE_DRAG_MODELS(X) X(NONE, "none") X(PARTICLE, "particle") X(TRIANGLE, "triangle")
@@ -18,11 +19,13 @@
 #define TOILE_CHOICE_CLOTH(name, text) TOILE_CLOTH_##name,
 #define TOILE_CHOICE_INTEGRATOR(name, text) TOILE_INTEGRATOR_##name,
 #define TOILE_CHOICE_SOLVER(name, text) TOILE_SOLVER_##name,
+#define TOILE_CHOICE_STOP(name, text) TOILE_STOP_##name,
 #define TOILE_CHOICE_PRECONDITIONER(name, text) TOILE_PRECONDITIONER_##name,
 #define TOILE_CHOICE_DRAG(name, text) TOILE_DRAG_##name,
 enum { TOILE_CLOTH_MODELS(TOILE_CHOICE_CLOTH) };
 enum { TOILE_INTEGRATORS(TOILE_CHOICE_INTEGRATOR) };
 enum { TOILE_LINEAR_SOLVERS(TOILE_CHOICE_SOLVER) };
+enum { TOILE_SOLVER_STOPS(TOILE_CHOICE_STOP) };
 enum { TOILE_PRECONDITIONERS(TOILE_CHOICE_PRECONDITIONER) };
 enum { TOILE_DRAG_MODELS(TOILE_CHOICE_DRAG) };
 

@@ -22,12 +22,17 @@ REAL(stretch_change_max, 0.03, 1e-4, 10.0, 0.01, 0.5, "1", "time", "Largest stre
      "the length")
 
 CHOICE(linear_solver, LINEAR_SOLVERS, 0, "solver", "Linear solver",
-       "mpcg: modified preconditioned conjugate gradients, constraints kept exactly")
+       "auto: conjugate gradients in single precision with an incomplete factor, refined in double, or a direct solve where "
+       "that is cheaper. The rest are the papers' own, for comparison: mpcg: modified preconditioned conjugate gradients "
+       "(Baraff-Witkin, Boxerman)")
 CHOICE(preconditioner, PRECONDITIONERS, 3, "solver", "Preconditioner",
-       "none, diagonal, block (3x3 blocks of the matrix), constrained (blocks that know the constraints), incomplete (block "
-       "incomplete Cholesky: fewest iterations, worth it on fine spring grids; contact forces are less exact)")
-REAL(solver_tolerance, 0.01, 1e-16, 10.0, 1e-6, 0.1, "1/s", "solver", "Solver tolerance",
-     "Squared relative residual at which the solver stops, per second of time step: tol^2 = this x step")
+       "Of mpcg: none, diagonal, block (3x3 blocks of the matrix), constrained (blocks that know the constraints), incomplete "
+       "(block incomplete Cholesky factor of the matrix core)")
+CHOICE(solver_stop, SOLVER_STOPS, 0, "solver", "Stop at",
+       "energy: estimated error of the answer in the energy norm, the same for every solver. thesis: residual in the "
+       "preconditioner's norm, tol^2 = 0.01 x step (Boxerman 2003; mpcg only)")
+REAL(solver_tolerance, 0.01, 1e-12, 1.0, 1e-6, 0.1, "1", "solver", "Solver tolerance",
+     "Relative error of the velocity change of a step, in the energy norm, at which the solver stops")
 INT(solver_iterations_max, 2000, 1, 1000000, 50, 5000, "1", "solver", "Most iterations",
     "The solver stops after this many iterations even if the tolerance is not reached; the step is then cut")
 INT(threads, 0, 0, 256, 0, 64, "1", "solver", "Threads",

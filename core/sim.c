@@ -13,7 +13,6 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
     const toile_model *m = sim->model;
     const toile_pattern *p = &m->pattern;
     size_t n = (size_t)m->particle_count, t = (size_t)m->triangles.padded;
-    bool factored = sim->settings->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE;
     size_t elements = t > (size_t)m->springs.padded ? t : (size_t)m->springs.padded;
     struct {
         double **field;
@@ -29,7 +28,7 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
                   {&w->ahead, 4 * n},
                   {&w->triangle, m->springs_used ? 0 : t * TOILE_TRIANGLE_RECORD},
                   {&w->hinge, (size_t)m->hinges.padded * TOILE_HINGE_RECORD},
-                  {&w->spring, (size_t)m->springs.padded * TOILE_SPRING_RECORD + 4},
+                  {&w->spring, (size_t)m->springs.padded * TOILE_SPRING_RECORD + 12} /* one empty */,
                   {&w->stretch, 2 * elements},
                   {&w->next_stretch, 2 * elements},
                   {&w->extreme, 2 * (elements / 8 + 1)},
@@ -43,8 +42,6 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
                   {&w->q, 4 * n},
                   {&w->inverse, 12 * n},
                   {&w->partial, 4 * (size_t)p->chunk_count},
-                  {&w->factor.work_diagonal, factored ? 9 * n : 0},
-                  {&w->factor.work_off, factored ? 9 * (size_t)p->off_count : 0},
                   {&w->constraints.filter, 12 * n},
                   {&w->constraints.z, 4 * n}};
     bool ok = true;
@@ -53,10 +50,8 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
     ok = (w->constraints.particle = toile_alloc(sim->memory, n, sizeof(int))) && ok;
     ok = (w->constraints.chunk_begin = toile_alloc(sim->memory, (size_t)p->chunk_count + 1, sizeof(int))) && ok;
     ok = (w->found = toile_alloc(sim->memory, n, sizeof *w->found)) && ok;
-    ok = (w->factor.diagonal = toile_alloc(sim->memory, factored ? 9 * n + 3 : 0, sizeof(float))) && ok;
-    ok = (w->factor.off = toile_alloc(sim->memory, factored ? 9 * (size_t)p->off_count + 3 : 0, sizeof(float))) && ok;
-    ok = (w->factor.vector = toile_alloc(sim->memory, factored ? 4 * n : 0, sizeof(float))) && ok;
-    ok = (w->factor.constraint_of = toile_alloc(sim->memory, factored ? n : 0, sizeof(int))) && ok;
+    if (toile_solves_fast(sim->settings))
+        ok = ok && toile_fast_make(sim->memory, m, &w->fast);
     ok = (w->held = toile_alloc(sim->memory, n, 1)) && ok;
     if (!ok)
         return toile_fail_memory(error, "the work space of the steps");
@@ -90,10 +85,10 @@ void toile_sim_free(toile_sim *sim) {
                       w->triangle, w->hinge, w->spring, w->stretch, w->next_stretch, w->extreme, w->matrix.diagonal,
                       w->matrix.off, w->matrix.spill, w->b, w->r, w->p, w->s, w->q, w->inverse, w->partial,
                       w->constraints.filter, w->constraints.z, w->constraints.particle, w->constraints.chunk_begin,
-                      w->found, w->held, w->factor.work_diagonal, w->factor.work_off, w->factor.diagonal, w->factor.off,
-                      w->factor.vector, w->factor.constraint_of};
+                      w->found, w->held};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
+    toile_fast_free(sim->memory, &w->fast);
     toile_state_free(sim->memory, &w->backup);
     toile_state_free(sim->memory, &sim->state);
     toile_model_free(sim->model);

@@ -2,6 +2,7 @@
 #ifndef TOILE_SIM_H
 #define TOILE_SIM_H
 
+#include "fast.h"
 #include "kernels.h"
 #include "model.h"
 #include "settings.h"
@@ -50,7 +51,7 @@ typedef struct toile_work {
     double *extreme;                   /* per block of elements: largest change, largest value */
     toile_matrix matrix;
     double *b, *r, *p, *s, *q, *inverse, *partial;
-    toile_factor factor;
+    toile_fast fast;
     toile_constraints constraints;
     toile_found *found;                /* (n) */
     unsigned char *held;               /* axes held by pins as bits, (n) */
@@ -101,6 +102,15 @@ void toile_set_constraints(toile_sim *sim, double h);
 bool toile_find_missed(toile_sim *sim, double h);
 /* After the solve: constraint forces (residual) decide who is released, who slides and who sticks. */
 void toile_update_contacts(toile_sim *sim, const double *residual, double h);
+
+/* solve.c: A dv = b from the guess in work.solution; constraint impulses A dv - b in work.r. False if it did not converge. */
+bool toile_solve_step(toile_sim *sim, double h);
+/* Is the fast solver's picture of the system (fast.h) wanted? */
+static inline bool toile_solves_fast(const toile_settings *s) {
+    return s->linear_solver == TOILE_SOLVER_AUTO || s->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE;
+}
+/* the fast solver alone */
+bool toile_solve_fast(toile_sim *sim, double tolerance, int *iterations);
 
 /* force_external.c: gravity, drag, wind, gusts at the state's positions and velocities, and friction. */
 void toile_external_forces(toile_sim *sim, double h);

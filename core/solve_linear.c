@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Inverse of a symmetric positive definite 3x3 block given as rows of four; false if it is not positive definite. */
-static bool invert(const double *B, double *R) {
+bool toile_invert_block(const double *B, double *R) {
     double a = B[0], b = B[1], c = B[2], d = B[5], e = B[6], f = B[10];
     double A = d * f - e * e, D = a * f - c * c, F = a * d - b * b;
     double Bc = c * e - b * f, C = b * e - c * d, E = b * c - a * e;
@@ -36,12 +35,12 @@ static void inverse_block(const double *C, int preconditioner, double *R) {
     memcpy(R, IDENTITY, sizeof IDENTITY);
     if (preconditioner == TOILE_PRECONDITIONER_NONE)
         return;
-    if (preconditioner == TOILE_PRECONDITIONER_DIAGONAL || !invert(C, R))
+    if (preconditioner == TOILE_PRECONDITIONER_DIAGONAL || !toile_invert_block(C, R))
         for (int k = 0; k < 3; k++)
             R[5 * k] = 1 / C[5 * k];
 }
 
-void toile_precondition(const toile_kernels *kernels, toile_solve *solve, int preconditioner) {
+void toile_precondition(toile_solve *solve, int preconditioner) {
     const toile_constraints *c = solve->constraints;
     int n = solve->matrix->pattern->n;
 #pragma omp parallel for schedule(static) num_threads(solve->threads) if (solve->threads > 1)
@@ -64,19 +63,6 @@ void toile_precondition(const toile_kernels *kernels, toile_solve *solve, int pr
         }
         sandwich(S, R);
     }
-    if (!solve->factor)
-        return;
-    int *constraint_of = solve->factor->constraint_of, chunks = solve->matrix->pattern->chunk_count;
-    for (int i = 0; i < n; i++)
-        constraint_of[i] = -1;
-    for (int k = 0; k < c->count; k++)
-        constraint_of[c->particle[k]] = k;
-    int failed = 0;
-#pragma omp parallel for schedule(static) num_threads(solve->threads) if (solve->threads > 1) reduction(| : failed)
-    for (int chunk = 0; chunk < chunks; chunk++)
-        failed |= !kernels->factor(solve, chunk, constraint_of);
-    if (failed)
-        solve->factor = NULL; /* `inverse` is there */
 }
 
 void toile_multiply(const toile_kernels *kernels, const toile_matrix *matrix, const double *x, double *y, int threads) {

@@ -2,11 +2,11 @@
  * Baraff-Witkin 1998 section 5.3), on the block matrix.
  *
  * Constraints are S and z: the answer has exactly z in the constrained directions, and the equations hold in the rest.
- * The preconditioner comes as S P^-1 S (solve_linear.c), so directions stay filtered without a filter of their own.
- * One team of threads runs all iterations. Sums are made per chunk and added in chunk order by every thread for
- * itself: the same bits for any number of threads. */
-#include "barrier.h"
-#include "kernels_table.h"
+ * The preconditioner comes as S P^-1 S (solve_linear.c), or as the incomplete factor of the fast solver, so directions
+ * stay filtered without a filter of their own. One team of threads runs all iterations. Sums are made per chunk and added
+ * in chunk order by every thread for itself: the same bits for any number of threads. */
+#include "fast_team.h"
+#include "solve_stop.h"
 
 #include <omp.h>
 
@@ -22,37 +22,54 @@ TOILE_INLINE void filter_chunk(const toile_constraints *c, int chunk, double *y)
     }
 }
 
-/* h = S P^-1 S a in the rows of a chunk; returns a . h. */
-TOILE_INLINE double precondition_chunk(const toile_solve *solve, int chunk, const double *a, double *h) {
-    const toile_pattern *p = solve->matrix->pattern;
-    v4 sum = v4_set(0);
-    if (solve->factor) {
-        TOILE_KERNEL(toile_apply_factor)(solve, chunk, a, h);
-        filter_chunk(solve->constraints, chunk, h); /* single precision leaves the range of S a little; z must hold exactly */
+/* h = P^-1 a by the incomplete factor, not yet filtered. */
+static void apply_factor(const toile_solve *solve, const team *team, const double *a, double *h) {
+    const toile_pattern *pattern = solve->matrix->pattern;
+    const toile_fast *f = solve->fast;
+    int mine = team->chunk_begin, mine_end = team->chunk_end;
+    double scale = 0; /* single precision has its range: work with numbers near 1 */
+    FOR_MY_CHUNKS(c) {
+        double most = 0;
+        FOR_ROWS(c, i) for (int k = 0; k < 3; k++)
+            most = fabs(a[i + (size_t)k]) > most ? fabs(a[i + (size_t)k]) : most;
+        f->partial[c] = most;
     }
-    for (size_t i = 4 * (size_t)p->chunk_begin[chunk]; i < 4 * (size_t)p->chunk_begin[chunk + 1]; i += 4) {
-        v4 ai = v4_load(a + i);
-        if (!solve->factor)
-            v4_store(h + i, block_times(solve->inverse + 3 * i, ai));
-        sum += ai * v4_load(h + i);
+    toile_barrier_wait(team->barrier);
+    for (int c = 0; c < pattern->chunk_count; c++)
+        scale = f->partial[c] > scale ? f->partial[c] : scale;
+    double inverse = scale > 0 ? 1 / scale : 0;
+    FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {
+        v4 t = v4_load(a + i) * v4_set(inverse);
+        f4_store(f->q + i, (f4){(float)t[0], (float)t[1], (float)t[2], 0});
     }
-    return v4_sum(sum);
+    toile_barrier_wait(team->barrier);
+    precondition(f, team);
+    FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {
+        f4 t = f4_load(f->q + i);
+        v4_store(h + i, v4_set(scale) * (v4){t[0], t[1], t[2], 0});
+    }
 }
 
-TOILE_INLINE double sum_chunks(const double *partial, int chunks) {
-    double sum = 0;
-    for (int c = 0; c < chunks; c++)
-        sum += partial[c];
-    return sum;
+/* h = S P^-1 S a. `partial` receives a . h of each chunk; ends with a barrier. */
+static void apply(const toile_solve *solve, const team *team, const double *a, double *h, double *partial) {
+    const toile_pattern *pattern = solve->matrix->pattern;
+    int mine = team->chunk_begin, mine_end = team->chunk_end;
+    if (solve->fast)
+        apply_factor(solve, team, a, h);
+    FOR_MY_CHUNKS(c) {
+        v4 sum = v4_set(0);
+        if (solve->fast) /* single precision leaves the range of S a little; z must hold exactly */
+            filter_chunk(solve->constraints, c, h);
+        FOR_ROWS(c, i) {
+            v4 ai = v4_load(a + i);
+            if (!solve->fast)
+                v4_store(h + i, block_times(solve->inverse + 3 * i, ai));
+            sum += ai * v4_load(h + i);
+        }
+        partial[c] = v4_sum(sum);
+    }
+    toile_barrier_wait(team->barrier);
 }
-
-/* Whose chunk is it? Contiguous shares, so that a thread keeps its part of the matrix in its cache. */
-TOILE_INLINE int share(int chunks, int thread, int threads) {
-    return chunks * thread / threads;
-}
-
-#define FOR_MY_CHUNKS(c) for (int c = mine; c < mine_end; c++)
-#define FOR_ROWS(c, i) for (size_t i = 4 * (size_t)pattern->chunk_begin[c]; i < 4 * (size_t)pattern->chunk_begin[c + 1]; i += 4)
 
 void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
     const toile_matrix *A = solve->matrix;
@@ -61,18 +78,22 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
     const double *b = solve->b, *z = constraints->z;
     double *x = solve->x, *r = solve->r, *p = solve->p, *s = solve->s, *q = solve->q;
     int chunks = pattern->chunk_count;
-    double *sum_a = solve->partial, *sum_b = sum_a + chunks, *sum_c = sum_b + chunks;
-    int threads = solve->threads < chunks ? solve->threads : chunks;
+    double *sum_a = solve->partial, *sum_b = sum_a + chunks, *sum_c = sum_b + chunks, *sum_e = sum_c + chunks;
+    int wanted = solve->threads < chunks ? solve->threads : chunks;
     int iterations = 0, products = 0;
+    double shift = 0;
     bool converged = false;
     toile_barrier barrier = {0};
 
-#pragma omp parallel num_threads(threads) if (threads > 1)
+#pragma omp parallel num_threads(wanted) if (wanted > 1)
     {
-        int thread = omp_get_thread_num(), team = omp_get_num_threads();
+        int thread = omp_get_thread_num(), threads = omp_get_num_threads();
 #pragma omp single
-        barrier.threads = team; /* may be fewer than asked for */
-        int mine = share(chunks, thread, team), mine_end = share(chunks, thread + 1, team);
+        barrier.threads = threads; /* may be fewer than asked for */
+        team team = {&barrier, thread, threads, chunks * thread / threads, chunks * (thread + 1) / threads};
+        int mine = team.chunk_begin, mine_end = team.chunk_end;
+        if (solve->fast)
+            prepare(solve->fast, constraints, &shift, &team);
 
         /* b^ = S (b - A (I - S) z), and its measure in the preconditioner's norm */
         FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, z, s);
@@ -81,7 +102,6 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             TOILE_KERNEL(toile_multiply_spill)(A, c, s);
             FOR_ROWS(c, i) v4_store(s + i, v4_load(b + i) - v4_load(s + i));
             filter_chunk(constraints, c, s);
-            sum_a[c] = precondition_chunk(solve, c, s, q);
             /* x = S x0 + (I - S) z */
             filter_chunk(constraints, c, x);
             for (int k = constraints->chunk_begin[c]; k < constraints->chunk_begin[c + 1]; k++) {
@@ -90,6 +110,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             }
         }
         toile_barrier_wait(&barrier);
+        apply(solve, &team, s, q, sum_a);
         double goal = solve->tolerance2 * sum_chunks(sum_a, chunks);
 
         /* r = S (b - A x), p = S P^-1 r */
@@ -97,41 +118,52 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
         toile_barrier_wait(&barrier);
         FOR_MY_CHUNKS(c) {
             TOILE_KERNEL(toile_multiply_spill)(A, c, s);
-            FOR_ROWS(c, i) v4_store(r + i, v4_load(b + i) - v4_load(s + i));
+            v4 energy = v4_set(0);
+            FOR_ROWS(c, i) {
+                energy += v4_load(x + i) * v4_load(s + i);
+                v4_store(r + i, v4_load(b + i) - v4_load(s + i));
+            }
+            sum_e[c] = v4_sum(energy);
             filter_chunk(constraints, c, r);
-            sum_b[c] = precondition_chunk(solve, c, r, p);
         }
         toile_barrier_wait(&barrier);
+        toile_stop stop = toile_stop_begin(solve->tolerance, sum_chunks(sum_e, chunks));
+        apply(solve, &team, r, p, sum_b);
         double delta = sum_chunks(sum_b, chunks);
         int count = 0;
         bool sound = delta == delta && goal == goal;
-        while (sound && delta > goal && count < solve->iterations_max) {
+        bool done = solve->thesis ? delta <= goal : delta == 0;
+        while (sound && !done && count < solve->iterations_max) {
             FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, p, s);
             toile_barrier_wait(&barrier);
             FOR_MY_CHUNKS(c) {
                 TOILE_KERNEL(toile_multiply_spill)(A, c, s);
                 filter_chunk(constraints, c, s);
-                v4 sum = v4_set(0);
-                FOR_ROWS(c, i) sum += v4_load(p + i) * v4_load(s + i);
+                v4 sum = v4_set(0), with_b = sum;
+                FOR_ROWS(c, i) {
+                    v4 pi = v4_load(p + i);
+                    sum += pi * v4_load(s + i);
+                    with_b += pi * v4_load(b + i);
+                }
                 sum_c[c] = v4_sum(sum);
+                sum_e[c] = v4_sum(with_b);
             }
             toile_barrier_wait(&barrier);
             double curvature = sum_chunks(sum_c, chunks);
             count++;
             sound = curvature > 0; /* false for NaN too: A is positive definite, so something is broken */
             v4 alpha = v4_set(sound ? delta / curvature : 0);
+            bool exact = sound && toile_stop_step(&stop, delta / curvature, delta, sum_chunks(sum_e, chunks));
             double *sum_d = count & 1 ? sum_a : sum_b; /* in turn: another thread may still be reading the last one */
-            FOR_MY_CHUNKS(c) {
-                FOR_ROWS(c, i) {
-                    v4_store(x + i, v4_load(x + i) + alpha * v4_load(p + i));
-                    v4_store(r + i, v4_load(r + i) - alpha * v4_load(s + i));
-                }
-                sum_d[c] = precondition_chunk(solve, c, r, q);
+            FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {
+                v4_store(x + i, v4_load(x + i) + alpha * v4_load(p + i));
+                v4_store(r + i, v4_load(r + i) - alpha * v4_load(s + i));
             }
-            toile_barrier_wait(&barrier);
+            apply(solve, &team, r, q, sum_d);
             double last = delta;
             delta = sum_chunks(sum_d, chunks);
             sound = sound && delta == delta;
+            done = solve->thesis ? delta <= goal : exact || delta == 0;
             v4 beta = v4_set(delta / last);
             FOR_MY_CHUNKS(c) FOR_ROWS(c, i) v4_store(p + i, v4_load(q + i) + beta * v4_load(p + i));
             toile_barrier_wait(&barrier);
@@ -139,7 +171,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
         if (thread == 0) { /* all threads have the same numbers */
             iterations = count;
             products = count + 2;
-            converged = sound && delta <= goal;
+            converged = sound && done;
         }
     }
     solve->iterations = iterations;

@@ -21,6 +21,7 @@ typedef struct toile_state {
     double *dv;          /* velocity change of the last step: the solver's first guess, m/s, (n x 4) */
     toile_touch *touch;  /* (n) */
     double time;         /* s since the start */
+    double shift;        /* raise of the incomplete factor's diagonal that held in the last step */
     /* step length, Baraff-Witkin section 7: time_step / 2^level */
     int32_t level;
     int32_t successes;   /* steps accepted since the level changed */

@@ -9,8 +9,6 @@
  * it or ask for a shorter step. */
 #include "sim.h"
 
-#include "solve_linear.h"
-
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -70,42 +68,22 @@ static void evaluate(toile_sim *sim, double h) {
 
 static void assemble(toile_sim *sim, double h) {
     toile_work *w = &sim->work;
-    toile_assembly a = {sim->model, h, w->triangle, w->hinge, w->spring, w->force, w->drag};
-    int chunks = sim->model->pattern.chunk_count;
-#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
-    for (int c = 0; c < chunks; c++)
-        sim->kernels->assemble(&a, c, &w->matrix, w->b);
-}
-
-static bool solve(toile_sim *sim, double h) {
-    toile_work *w = &sim->work;
-    const toile_settings *set = sim->settings;
-    toile_solve job = {.matrix = &w->matrix,
-                       .constraints = &w->constraints,
-                       .b = w->b,
-                       .x = w->solution,
-                       .r = w->r,
-                       .p = w->p,
-                       .s = w->s,
-                       .q = w->q,
-                       .inverse = w->inverse,
-                       .factor = set->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE ? &w->factor : NULL,
-                       .partial = w->partial,
-                       .tolerance2 = set->solver_tolerance * h,
-                       .iterations_max = set->solver_iterations_max,
-                       .threads = sim->threads};
-    toile_precondition(sim->kernels, &job, set->preconditioner);
-    sim->kernels->mpcg(&job);
-    /* constraint impulses A dv - b (Baraff-Witkin 5.4), in r */
-    if (w->constraints.count) {
-        toile_multiply(sim->kernels, &w->matrix, w->solution, w->r, sim->threads);
-        for (int k = 0; k < w->constraints.count; k++)
-            for (size_t i = 4 * (size_t)w->constraints.particle[k], end = i + 3; i < end; i++)
-                w->r[i] -= w->b[i];
+    const toile_model *m = sim->model;
+    bool fast = toile_solves_fast(sim->settings);
+    toile_assembly a = {m, h, w->triangle, w->hinge, w->spring, w->force, w->drag, fast ? &w->fast : NULL,
+                        fast && sim->settings->linear_solver == TOILE_SOLVER_AUTO && m->springs_used};
+    int chunks = m->pattern.chunk_count;
+#pragma omp parallel num_threads(sim->threads) if (sim->threads > 1)
+    {
+        if (fast && m->springs_used) {
+#pragma omp for schedule(static)
+            for (int e = 0; e < m->springs.padded; e += ELEMENT_BLOCK)
+                sim->kernels->convert_springs(w->spring, e, END(m->springs.padded), w->fast.spring);
+        }
+#pragma omp for schedule(static)
+        for (int c = 0; c < chunks; c++)
+            sim->kernels->assemble(&a, c, &w->matrix, w->b);
     }
-    sim->frame.iterations += job.iterations;
-    sim->frame.row_multiplies += (int64_t)(job.products + (w->constraints.count > 0)) * sim->model->particle_count;
-    return job.converged;
 }
 
 static void propose(toile_sim *sim, double h) {
@@ -188,7 +166,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
         assemble(sim, h);
         end_stage(sim, STAGE_ASSEMBLE, &clock);
 
-        solved = solve(sim, h);
+        solved = toile_solve_step(sim, h);
         propose(sim, h);
         end_stage(sim, STAGE_SOLVE, &clock);
     }

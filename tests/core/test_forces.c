@@ -319,7 +319,7 @@ static void evaluate_with(const toile_kernels *k, toile_sim *sim, double h) {
     k->hinges(m, sim->state.x, sim->state.v, w->ahead, h, 0, m->hinges.padded, w->hinge);
     k->moments(m, 0, m->hinges.padded, w->hinge);
     k->springs(m, sim->state.x, sim->state.v, w->ahead, h, 0, m->springs.padded, w->spring);
-    toile_assembly a = {m, h, w->triangle, w->hinge, w->spring, w->force, w->drag};
+    toile_assembly a = {m, h, w->triangle, w->hinge, w->spring, w->force, w->drag, NULL, false};
     for (int c = 0; c < m->pattern.chunk_count; c++)
         k->assemble(&a, c, &w->matrix, w->b);
 }

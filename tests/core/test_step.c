@@ -234,8 +234,9 @@ static void preconditioners(void) {
         toile_world *w = NULL;
         toile_statistics s;
         toile_create(NULL, &w);
+        toile_set(w, "linear_solver", "mpcg");
         toile_set(w, "preconditioner", KINDS[k]);
-        toile_set(w, "solver_tolerance", "1e-16");
+        toile_set(w, "solver_tolerance", "1e-10");
         toile_set(w, "solver_iterations_max", "20000");
         if (build_scene(w, "continuum", "1") < 0)
             exit(1);
@@ -264,6 +265,7 @@ static void incomplete_same_bits(void) {
         for (int t = 0; t < 4; t++) { /* the last with the plainest instructions */
             toile_world *w = NULL;
             toile_create(NULL, &w);
+            toile_set(w, "linear_solver", "mpcg");
             toile_set(w, "preconditioner", "incomplete");
             if (build_scene(w, MODELS[m], THREADS[t % 3]) < 0)
                 exit(1);

@@ -1,0 +1,80 @@
+/* The fast solver's own picture of the system: single precision, in the order in which an incomplete factor eliminates.
+ *
+ * Springs are multiplied connection by connection (4 numbers each, no matrix is assembled), triangles as 3x3 blocks of the
+ * upper half. The preconditioner is a block incomplete Cholesky factor without fill: of the stretch connections plus the
+ * diagonal of everything on springs (the matrix core of Ye et al., built from elements so that it is positive definite), of
+ * the whole pattern on triangles.
+ *
+ * Order decides what such a factor is worth. Rows are numbered by reverse Cuthill-McKee over the edges (model.c), so that
+ * chains of stretch are eliminated from end to end. Two streams of rows run towards each other, one from each end, so that two threads
+ * can work; the rows where they meet come last. */
+#ifndef TOILE_FAST_H
+#define TOILE_FAST_H
+
+#include "kernels.h"
+
+enum { TOILE_STREAMS = 2 };
+
+/* Constant. A position is a place in the order of elimination; stream s has positions [stream_begin[s],
+ * stream_begin[s + 1]), the rows in the middle are the last. */
+typedef struct toile_fast_pattern {
+    int n, off_count, update_count;
+    int stream_begin[TOILE_STREAMS + 2];
+    int *row;           /* of each position, (n) */
+    int *begin;         /* first later neighbour of each position, (n + 1) */
+    int *split;         /* first later neighbour among the rows where streams meet, (n) */
+    int *column;        /* row of a later neighbour */
+    int *source_begin;  /* first source of a block */
+    int *source;        /* springs: a connection; triangles: off-diagonal of the matrix, -1 - it if transposed */
+    int *update_begin, *update_with, *update_target; /* as in toile_pattern, by position; a target below n is a row's diagonal */
+    int *link_begin;    /* springs: first link of a row, (n + 1), multiples of 4 */
+    int *link_column, *link_spring; /* unused ones lead to the row itself and to the empty spring */
+} toile_fast_pattern;
+
+typedef struct toile_fast {
+    toile_fast_pattern pattern;
+    float *spring;      /* direction x sqrt(along), across: of each spring and one empty, (springs + 1) x 4 */
+    float *link;        /* the same in link order */
+    float *off;         /* triangles: off-diagonal blocks of the matrix, 9 each and 3 more */
+    float *core;        /* triangles: the same without the hinges' part */
+    float *diagonal;    /* rows of four, (n x 12) */
+    float *spill;
+    float *inverse;     /* D^-1 by position, rows of four, (n x 12) */
+    float *lower;       /* D^-1 times the block to a later row, by position, (off_count x 9 + 3) */
+    float *work_off;    /* while factoring, (off_count x 12) */
+    float *work_diagonal; /* by row, (n x 12) */
+    float *meet_off, *meet_diagonal, *meet_vector; /* what the second stream does to the rows where streams meet */
+    int *constraint_of; /* constraint of a particle or -1, (n) */
+    float *b, *e, *r, *p, *s, *q; /* (n x 4) */
+    double *partial;    /* (5 x chunks) */
+    bool sound[TOILE_STREAMS + 1]; /* did the factor of each stream succeed? */
+} toile_fast;
+
+/* Raises of the diagonal, relative; beyond the last the factor is no better than diagonal blocks. */
+#define TOILE_SHIFT_FIRST 1e-3
+#define TOILE_SHIFT_GROWTH 3.0
+#define TOILE_SHIFT_LAST 0.3
+
+/* One run: x += correction that brings the residual S (b - A x) down. */
+typedef struct toile_fast_job {
+    toile_fast *fast;
+    const toile_pattern *pattern; /* of the matrix: chunks */
+    const toile_constraints *constraints;
+    bool fresh;                  /* a new matrix: factor first */
+    double shift;                /* in: where to begin; out: what held */
+    const double *b, *residual;  /* (n x 4) */
+    double *x;
+    double tolerance;            /* relative error of x in the energy norm */
+    double reduction;            /* of the error in this run: what single precision can do */
+    double energy;               /* x' A x at the start */
+    int iterations_max, threads;
+    int iterations;              /* out */
+    bool converged;              /* out: x is good enough */
+    bool sound;                  /* out: false if the factor or the numbers broke down */
+} toile_fast_job;
+
+/* fast.c; false if memory is short: free it in any case. */
+bool toile_fast_make(toile_memory *memory, const toile_model *model, toile_fast *fast);
+void toile_fast_free(toile_memory *memory, toile_fast *fast);
+
+#endif

@@ -1,0 +1,210 @@
+/* Block incomplete Cholesky without fill, A ~ L D L', in single precision: it only steers the iteration.
+ *
+ * Constraints are in the factored matrix, S A S + s (I - S), so the answer stays in the range of S and the pattern never
+ * changes. Without fill a pivot can fail; then the diagonal is raised and all is factored again (Manteuffel 1980). */
+#include "fast_kernels.h"
+
+typedef struct block {
+    f4 r[3];
+} block;
+
+TOILE_INLINE block load_block(const float *p) {
+    return (block){{f4_load(p), f4_load(p + 4), f4_load(p + 8)}};
+}
+
+TOILE_INLINE void store_block(float *p, block b) {
+    f4_store(p, b.r[0]);
+    f4_store(p + 4, b.r[1]);
+    f4_store(p + 8, b.r[2]);
+}
+
+/* X Y */
+TOILE_INLINE block times(block X, block Y) {
+    block R;
+    for (int i = 0; i < 3; i++)
+        R.r[i] = f4_rows(Y.r[0], Y.r[1], Y.r[2], X.r[i]);
+    return R;
+}
+
+/* T - X' Y */
+TOILE_INLINE block minus_transposed_times(block T, block X, block Y) {
+    for (int i = 0; i < 3; i++)
+        T.r[i] -= f4_set(X.r[0][i]) * Y.r[0] + f4_set(X.r[1][i]) * Y.r[1] + f4_set(X.r[2][i]) * Y.r[2];
+    return T;
+}
+
+TOILE_INLINE block filter_of(const toile_constraints *c, int constraint) {
+    const double *S = c->filter + 12 * (size_t)constraint;
+    block R;
+    for (int i = 0; i < 3; i++)
+        R.r[i] = (f4){(float)S[4 * i], (float)S[4 * i + 1], (float)S[4 * i + 2], 0};
+    return R;
+}
+
+/* Inverse of a symmetric block, in double; false unless it is clearly positive definite against `size`. */
+TOILE_INLINE bool invert(block B, double size, block *R) {
+    double a = B.r[0][0], b = B.r[0][1], c = B.r[0][2], d = B.r[1][1], e = B.r[1][2], f = B.r[2][2];
+    double A = d * f - e * e, Bc = c * e - b * f, C = b * e - c * d, det = a * A + b * Bc + c * C;
+    double least = 1e-7 * size, minor = a * d - b * b;
+    if (!(a > least) || !(minor > least * a) || !(det > least * minor))
+        return false;
+    double s = 1 / det;
+    R->r[0] = (f4){(float)(A * s), (float)(Bc * s), (float)(C * s), 0};
+    R->r[1] = (f4){(float)(Bc * s), (float)((a * f - c * c) * s), (float)((b * c - a * e) * s), 0};
+    R->r[2] = (f4){(float)(C * s), (float)((b * c - a * e) * s), (float)(minor * s), 0};
+    return true;
+}
+
+/* The block to a later row as the elements give it: the stretch connection alone, or the matrix's block. */
+TOILE_INLINE block source_block(const toile_fast *f, int k) {
+    const toile_fast_pattern *p = &f->pattern;
+    if (f->spring) {
+        block R = {{f4_set(0), f4_set(0), f4_set(0)}};
+        for (int s = p->source_begin[k]; s < p->source_begin[k + 1]; s++) {
+            const float *w = f->spring + 4 * (size_t)p->source[s];
+            f4 u = {w[0], w[1], w[2], 0};
+            for (int a = 0; a < 3; a++) {
+                R.r[a] -= u * f4_set(w[a]);
+                R.r[a][a] -= w[3];
+            }
+        }
+        return R;
+    }
+    int source = p->source[k];
+    const float *O = f->core + 9 * (size_t)(source < 0 ? -1 - source : source);
+    if (source >= 0)
+        return (block){{f4_clean(f4_loose(O)), f4_clean(f4_loose(O + 3)), f4_clean(f4_loose(O + 6))}};
+    return (block){{(f4){O[0], O[3], O[6], 0}, (f4){O[1], O[4], O[7], 0}, (f4){O[2], O[5], O[8], 0}}};
+}
+
+/* S A S + s (I - S) with the diagonal raised, positions [begin, end). */
+static void fill(const toile_fast *f, const toile_constraints *constraints, double shift, int begin, int end) {
+    const toile_fast_pattern *p = &f->pattern;
+    for (int at = begin; at < end; at++) {
+        int i = p->row[at], own = f->constraint_of[i];
+        block D = load_block(f->diagonal + 12 * (size_t)i), S = {{f4_set(0)}};
+        if (own >= 0) {
+            S = filter_of(constraints, own);
+            float scale = (D.r[0][0] + D.r[1][1] + D.r[2][2]) / 3;
+            D = times(times(S, D), S);
+            for (int a = 0; a < 3; a++) {
+                D.r[a] -= f4_set(scale) * S.r[a];
+                D.r[a][a] += scale;
+            }
+        }
+        for (int a = 0; a < 3; a++)
+            D.r[a][a] *= (float)(1 + shift);
+        store_block(f->work_diagonal + 12 * (size_t)i, D);
+        for (int k = p->begin[at]; k < p->begin[at + 1]; k++) {
+            block O = source_block(f, k);
+            int other = f->constraint_of[p->column[k]];
+            if (own >= 0)
+                O = times(S, O);
+            if (other >= 0)
+                O = times(O, filter_of(constraints, other));
+            store_block(f->work_off + 12 * (size_t)k, O);
+        }
+    }
+}
+
+/* Rows where streams meet get updates from each; those of the second stream are kept apart until it is done. */
+TOILE_INLINE float *target_of(const toile_fast *f, int stream, int target) {
+    const toile_fast_pattern *p = &f->pattern;
+    int middle = p->stream_begin[TOILE_STREAMS];
+    if (target < p->n) {
+        int first = p->stream_begin[1], count = p->n - middle;
+        bool apart = stream == 1 && target >= first && target < first + count;
+        return apart ? f->meet_diagonal + 12 * (size_t)(target - first) : f->work_diagonal + 12 * (size_t)target;
+    }
+    int k = target - p->n, first = p->begin[middle];
+    return stream == 1 && k >= first ? f->meet_off + 12 * (size_t)(k - first) : f->work_off + 12 * (size_t)k;
+}
+
+bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraints *constraints, double shift, int stream) {
+    const toile_fast_pattern *p = &f->pattern;
+    int begin = p->stream_begin[stream], end = p->stream_begin[stream + 1], middle = p->stream_begin[TOILE_STREAMS];
+    int met = p->n - middle, met_off = p->off_count - p->begin[middle];
+    if (stream == 0) /* the first stream fills for the middle */
+        fill(f, constraints, shift, middle, p->n);
+    if (stream == 1) {
+        memset(f->meet_diagonal, 0, 12 * (size_t)met * sizeof(float));
+        memset(f->meet_off, 0, 12 * (size_t)met_off * sizeof(float));
+    }
+    if (stream < TOILE_STREAMS) {
+        fill(f, constraints, shift, begin, end);
+    } else {
+        for (size_t k = 0; k < 12 * (size_t)met; k++)
+            f->work_diagonal[12 * (size_t)p->stream_begin[1] + k] += f->meet_diagonal[k];
+        for (size_t k = 0; k < 12 * (size_t)met_off; k++)
+            f->work_off[12 * (size_t)p->begin[middle] + k] += f->meet_off[k];
+    }
+    for (int at = begin; at < end; at++) {
+        int i = p->row[at];
+        const float *A = f->diagonal + 12 * (size_t)i;
+        block I;
+        if (!invert(load_block(f->work_diagonal + 12 * (size_t)i), (double)A[0] + A[5] + A[10], &I))
+            return false;
+        store_block(f->inverse + 12 * (size_t)at, I);
+        for (int k = p->begin[at]; k < p->begin[at + 1]; k++) {
+            block W = times(I, load_block(f->work_off + 12 * (size_t)k));
+            float *lower = f->lower + 9 * (size_t)k;
+            for (int a = 0; a < 3; a++)
+                for (int b = 0; b < 3; b++)
+                    lower[3 * a + b] = W.r[a][b];
+            for (int u = p->update_begin[k]; u < p->update_begin[k + 1]; u++) {
+                float *T = target_of(f, stream, p->update_target[u]);
+                block X = load_block(f->work_off + 12 * (size_t)p->update_with[u]);
+                store_block(T, minus_transposed_times(load_block(T), X, W));
+            }
+        }
+    }
+    return true;
+}
+
+/* L D y = q in place (q is L^-1 q, then D^-1 of it); streams 0 and 1 side by side, then the middle as stream 2. */
+void TOILE_KERNEL(toile_fast_forward)(const toile_fast *f, int stream, float *q) {
+    const toile_fast_pattern *p = &f->pattern;
+    int middle_row = p->stream_begin[1], middle = p->stream_begin[TOILE_STREAMS];
+    size_t met = (size_t)(p->n - middle);
+    float *meet = stream == 1 ? f->meet_vector - 4 * (ptrdiff_t)middle_row : q;
+    if (stream == 1)
+        memset(f->meet_vector, 0, 4 * met * sizeof(float));
+    if (stream == TOILE_STREAMS)
+        for (size_t k = 0; k < 4 * met; k += 4) {
+            float *y = q + 4 * (size_t)middle_row + k;
+            f4_store(y, f4_load(y) + f4_load(f->meet_vector + k));
+        }
+    for (int at = p->stream_begin[stream]; at < p->stream_begin[stream + 1]; at++) {
+        float *own = q + 4 * (size_t)p->row[at];
+        f4 y = f4_load(own), y0 = f4_set(y[0]), y1 = f4_set(y[1]), y2 = f4_set(y[2]);
+        const float *W = f->lower + 9 * (size_t)p->begin[at];
+        int k = p->begin[at];
+        for (; k < p->split[at]; k++, W += 9) {
+            float *to = q + 4 * (size_t)p->column[k];
+            f4_store(to, f4_load(to) - (f4_loose(W) * y0 + f4_loose(W + 3) * y1 + f4_loose(W + 6) * y2));
+        }
+        for (; k < p->begin[at + 1]; k++, W += 9) {
+            float *to = meet + 4 * (ptrdiff_t)p->column[k];
+            f4_store(to, f4_load(to) - (f4_loose(W) * y0 + f4_loose(W + 3) * y1 + f4_loose(W + 6) * y2));
+        }
+        const float *I = f->inverse + 12 * (size_t)at;
+        f4_store(own, f4_load(I) * y0 + f4_load(I + 4) * y1 + f4_load(I + 8) * y2);
+    }
+}
+
+/* L' x = q in place: the middle first, then the streams. */
+void TOILE_KERNEL(toile_fast_backward)(const toile_fast *f, int stream, float *q) {
+    const toile_fast_pattern *p = &f->pattern;
+    for (int at = p->stream_begin[stream + 1] - 1; at >= p->stream_begin[stream]; at--) {
+        f4 r0 = f4_set(0), r1 = r0, r2 = r0;
+        const float *W = f->lower + 9 * (size_t)p->begin[at];
+        for (int k = p->begin[at]; k < p->begin[at + 1]; k++, W += 9) {
+            f4 x = f4_load(q + 4 * (size_t)p->column[k]);
+            r0 += f4_loose(W) * x;
+            r1 += f4_loose(W + 3) * x;
+            r2 += f4_loose(W + 6) * x;
+        }
+        float *own = q + 4 * (size_t)p->row[at];
+        f4_store(own, f4_load(own) - (f4){f4_sum(r0), f4_sum(r1), f4_sum(r2), 0});
+    }
+}

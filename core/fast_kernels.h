@@ -1,0 +1,21 @@
+/* Kernels of the fast solver of one instruction set (TOILE_ISA). */
+#ifndef TOILE_FAST_KERNELS_H
+#define TOILE_FAST_KERNELS_H
+
+#include "fast.h"
+#include "fast_lanes.h"
+#include "kernels_table.h"
+
+/* fast_product.c */
+void TOILE_KERNEL(toile_fast_multiply)(const toile_fast *f, const toile_pattern *p, int chunk, const float *x, float *y);
+void TOILE_KERNEL(toile_fast_multiply_spill)(const toile_fast *f, const toile_pattern *p, int chunk, float *y);
+void TOILE_KERNEL(toile_fast_multiply_springs)(const toile_fast *f, const toile_matrix *a, const double *record, int chunk,
+                                               const double *x, double *y);
+/* fast_factor.c */
+bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraints *constraints, double shift, int stream);
+void TOILE_KERNEL(toile_fast_forward)(const toile_fast *f, int stream, float *q);
+void TOILE_KERNEL(toile_fast_backward)(const toile_fast *f, int stream, float *q);
+/* solve_fast.c */
+void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job);
+
+#endif

@@ -1,0 +1,58 @@
+/* Four floats for one particle, sixteen for four connections; see lanes.h. */
+#ifndef TOILE_FAST_LANES_H
+#define TOILE_FAST_LANES_H
+
+#include "lanes.h"
+
+typedef float f4 __attribute__((vector_size(16)));
+typedef float f4u __attribute__((vector_size(16), aligned(4)));
+typedef int i4 __attribute__((vector_size(16)));
+typedef float f8 __attribute__((vector_size(32)));
+typedef float f16 __attribute__((vector_size(64)));
+
+TOILE_INLINE f4 f4_set(float a) {
+    return (f4){a, a, a, a};
+}
+
+TOILE_INLINE f4 f4_load(const float *p) {
+    return *(const f4 *)p;
+}
+
+TOILE_INLINE void f4_store(float *p, f4 a) {
+    *(f4 *)p = a;
+}
+
+/* Three floats and whatever follows them. */
+TOILE_INLINE f4 f4_loose(const float *p) {
+    return (f4) * (const f4u *)p;
+}
+
+/* The fourth becomes 0. */
+TOILE_INLINE f4 f4_clean(f4 a) {
+    const i4 mask = {-1, -1, -1, 0};
+    return (f4)((i4)a & mask);
+}
+
+TOILE_INLINE float f4_sum(f4 a) {
+    return (a[0] + a[1]) + (a[2] + a[3]);
+}
+
+/* B' x for the rows of B: the sum of rows times the numbers of x. */
+TOILE_INLINE f4 f4_rows(f4 r0, f4 r1, f4 r2, f4 x) {
+    return r0 * f4_set(x[0]) + r1 * f4_set(x[1]) + r2 * f4_set(x[2]);
+}
+
+TOILE_INLINE f16 f16_join(f4 a, f4 b, f4 c, f4 d) {
+    f8 low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+    f8 high = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+/* The sum of the four quarters. */
+TOILE_INLINE f4 f16_fold(f16 a) {
+    f8 low = __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7), high = __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
+    f8 s = low + high;
+    return __builtin_shufflevector(s, s, 0, 1, 2, 3) + __builtin_shufflevector(s, s, 4, 5, 6, 7);
+}
+
+#endif

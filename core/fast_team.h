@@ -1,0 +1,72 @@
+/* What the threads of one solve do together: factoring, and applying the factor. Every thread of the team calls these. */
+#ifndef TOILE_FAST_TEAM_H
+#define TOILE_FAST_TEAM_H
+
+#include "barrier.h"
+#include "fast_kernels.h"
+
+typedef struct team {
+    toile_barrier *barrier;
+    int thread, threads;
+    int chunk_begin, chunk_end; /* chunks of rows that are this thread's: contiguous, so that they stay in its cache */
+} team;
+
+#define FOR_MY_CHUNKS(c) for (int c = mine; c < mine_end; c++)
+#define FOR_ROWS(c, i) for (size_t i = 4 * (size_t)pattern->chunk_begin[c]; i < 4 * (size_t)pattern->chunk_begin[c + 1]; i += 4)
+#define FOR_MY_STREAMS(s) for (int s = team->thread; s < TOILE_STREAMS; s += team->threads)
+
+TOILE_INLINE double sum_chunks(const double *partial, int chunks) {
+    double sum = 0;
+    for (int c = 0; c < chunks; c++)
+        sum += partial[c];
+    return sum;
+}
+
+TOILE_INLINE void filter_single(const toile_constraints *c, int chunk, float *y) {
+    for (int k = c->chunk_begin[chunk]; k < c->chunk_begin[chunk + 1]; k++) {
+        const double *S = c->filter + 12 * (size_t)k;
+        float *yi = y + 4 * (size_t)c->particle[k];
+        v4 a = v4_load(S) * v4_set(yi[0]) + v4_load(S + 4) * v4_set(yi[1]) + v4_load(S + 8) * v4_set(yi[2]);
+        f4_store(yi, (f4){(float)a[0], (float)a[1], (float)a[2], 0});
+    }
+}
+
+/* q = P^-1 q in place. */
+static inline void precondition(const toile_fast *f, const team *team) {
+    FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_forward)(f, s, f->q);
+    toile_barrier_wait(team->barrier);
+    if (team->thread == 0) {
+        TOILE_KERNEL(toile_fast_forward)(f, TOILE_STREAMS, f->q);
+        TOILE_KERNEL(toile_fast_backward)(f, TOILE_STREAMS, f->q);
+    }
+    toile_barrier_wait(team->barrier);
+    FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_backward)(f, s, f->q);
+    toile_barrier_wait(team->barrier);
+}
+
+/* Factors; the shift goes up until no pivot fails. f->sound[TOILE_STREAMS] says whether one held. */
+static inline void prepare(toile_fast *f, const toile_constraints *constraints, double *shift, const team *team) {
+    int n = f->pattern.n, mine = team->chunk_begin, mine_end = team->chunk_end;
+    for (int i = (int)((int64_t)n * team->thread / team->threads); i < (int)((int64_t)n * (team->thread + 1) / team->threads); i++)
+        f->constraint_of[i] = -1;
+    toile_barrier_wait(team->barrier);
+    FOR_MY_CHUNKS(c)
+        for (int k = constraints->chunk_begin[c]; k < constraints->chunk_begin[c + 1]; k++)
+            f->constraint_of[constraints->particle[k]] = k;
+    toile_barrier_wait(team->barrier);
+    for (double raise = *shift; raise <= TOILE_SHIFT_LAST; raise = raise > 0 ? raise * TOILE_SHIFT_GROWTH : TOILE_SHIFT_FIRST) {
+        FOR_MY_STREAMS(s) f->sound[s] = TOILE_KERNEL(toile_fast_factor)(f, constraints, raise, s);
+        toile_barrier_wait(team->barrier);
+        if (team->thread == 0) {
+            *shift = raise;
+            f->sound[TOILE_STREAMS] = f->sound[0] && f->sound[1] &&
+                                      TOILE_KERNEL(toile_fast_factor)(f, constraints, raise, TOILE_STREAMS);
+        }
+        toile_barrier_wait(team->barrier);
+        if (f->sound[TOILE_STREAMS])
+            break;
+        toile_barrier_wait(team->barrier); /* before the next attempt writes `sound` */
+    }
+}
+
+#endif

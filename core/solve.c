@@ -1,0 +1,207 @@
+/* Which solver takes a step's system, and what is done around it: first guess, residual in double, refinement, momentum,
+ * constraint forces. */
+#include "sim.h"
+
+#include "solve_linear.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Below this relative error single precision needs help: the residual is made anew in double and the rest solved for. */
+#define SINGLE_PRECISION 1e-3
+#define REFINEMENTS_MAX 20
+
+/* The thesis stops at tol^2 = 0.01 dt (section 5.4). */
+#define THESIS_TOLERANCE 0.01
+
+/* ---- vectors; sums chunk by chunk so that threads do not change them ---- */
+
+static double dot(const toile_pattern *p, const double *a, const double *b) {
+    double sum = 0;
+    for (int c = 0; c < p->chunk_count; c++) {
+        double own[4] = {0};
+        for (size_t i = 4 * (size_t)p->chunk_begin[c]; i < 4 * (size_t)p->chunk_begin[c + 1]; i += 4)
+            for (int k = 0; k < 4; k++)
+                own[k] += a[i + (size_t)k] * b[i + (size_t)k];
+        sum += (own[0] + own[1]) + (own[2] + own[3]);
+    }
+    return sum;
+}
+
+/* y = A x in double, from the springs' records or the assembled blocks. */
+static void multiply(toile_sim *sim, const double *x, double *y) {
+    toile_work *w = &sim->work;
+    int chunks = sim->model->pattern.chunk_count;
+    if (!sim->model->springs_used || sim->settings->linear_solver != TOILE_SOLVER_AUTO) {
+        toile_multiply(sim->kernels, &w->matrix, x, y, sim->threads);
+        return;
+    }
+#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
+    for (int c = 0; c < chunks; c++)
+        sim->kernels->fast_multiply_springs(&w->fast, &w->matrix, w->spring, c, x, y);
+}
+
+static void filter(const toile_constraints *c, double *x) {
+    for (int k = 0; k < c->count; k++) {
+        double *at = x + 4 * (size_t)c->particle[k], a[3] = {at[0], at[1], at[2]};
+        const double *S = c->filter + 12 * (size_t)k;
+        for (int i = 0; i < 3; i++)
+            at[i] = S[4 * i] * a[0] + S[4 * i + 1] * a[1] + S[4 * i + 2] * a[2];
+    }
+}
+
+/* ---- around the iterations ---- */
+
+/* The best multiple of the last step's dv: x = S (t dv) + (I - S) z with the t that has the least energy; t = 0 and t = 1
+ * are both too good to choose between beforehand (impact, smooth motion). Leaves A x in s. */
+static void guess(toile_sim *sim) {
+    toile_work *w = &sim->work;
+    const toile_constraints *c = &w->constraints;
+    const toile_pattern *p = &sim->model->pattern;
+    size_t n = 4 * (size_t)p->n;
+    double *x = w->solution, *moved = w->q;
+    bool driven = false;
+    for (int k = 0; k < c->count && !driven; k++) {
+        const double *z = c->z + 4 * (size_t)c->particle[k];
+        driven = z[0] != 0 || z[1] != 0 || z[2] != 0;
+    }
+    filter(c, x);
+    multiply(sim, x, w->s);
+    double along = dot(p, x, w->b), curvature = dot(p, x, w->s);
+    if (driven) {
+        multiply(sim, c->z, moved);
+        along -= dot(p, x, moved);
+    }
+    double t = curvature > 0 ? along / curvature : 0;
+    t = t == t ? t : 0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = t * x[i] + c->z[i];
+        w->s[i] = t * w->s[i] + (driven ? moved[i] : 0);
+    }
+}
+
+/* r = S (b - A x), with A x in s; returns x' A x. */
+static double residual(toile_sim *sim) {
+    toile_work *w = &sim->work;
+    const toile_pattern *p = &sim->model->pattern;
+    for (size_t i = 0; i < 4 * (size_t)p->n; i++)
+        w->r[i] = w->b[i] - w->s[i];
+    filter(&w->constraints, w->r);
+    return dot(p, w->solution, w->s);
+}
+
+/* A connected piece of cloth that nothing holds moves as a whole exactly as outer forces say: the elements' part of A has
+ * no say in that, whatever the iteration has left over. */
+static void keep_momentum(toile_sim *sim) {
+    toile_work *w = &sim->work;
+    const toile_model *m = sim->model;
+    for (int c = 0, k = 0; c < m->component_count; c++) {
+        int begin = m->component_begin[c], end = m->component_begin[c + 1];
+        while (k < w->constraints.count && w->constraints.particle[k] < begin)
+            k++;
+        if (k < w->constraints.count && w->constraints.particle[k] < end)
+            continue;
+        double T[12] = {0}, inverse[12], left[3] = {0}, total = 0;
+        for (int i = begin; i < end; i++) {
+            const double *g = w->drag + 8 * (size_t)i, *x = w->solution + 4 * (size_t)i, *b = w->b + 4 * (size_t)i;
+            double mass = m->mass[i];
+            left[0] += b[0] - ((mass + g[0]) * x[0] + g[1] * x[1] + g[2] * x[2]);
+            left[1] += b[1] - (g[1] * x[0] + (mass + g[3]) * x[1] + g[4] * x[2]);
+            left[2] += b[2] - (g[2] * x[0] + g[4] * x[1] + (mass + g[5]) * x[2]);
+            T[0] += g[0], T[1] += g[1], T[2] += g[2], T[5] += g[3], T[6] += g[4], T[10] += g[5];
+            total += mass;
+        }
+        T[0] += total, T[5] += total, T[10] += total, T[4] = T[1], T[8] = T[2], T[9] = T[6];
+        if (!toile_invert_block(T, inverse))
+            continue;
+        for (int i = begin; i < end; i++)
+            for (int a = 0; a < 3; a++)
+                w->solution[4 * (size_t)i + (size_t)a] +=
+                    inverse[4 * a] * left[0] + inverse[4 * a + 1] * left[1] + inverse[4 * a + 2] * left[2];
+    }
+}
+
+/* ---- solvers ---- */
+
+bool toile_solve_fast(toile_sim *sim, double tolerance, int *iterations) {
+    toile_work *w = &sim->work;
+    toile_fast_job job = {.fast = &w->fast,
+                          .pattern = &sim->model->pattern,
+                          .constraints = &w->constraints,
+                          .fresh = true,
+                          .shift = sim->state.shift,
+                          .b = w->b,
+                          .residual = w->r,
+                          .x = w->solution,
+                          .tolerance = tolerance,
+                          .reduction = SINGLE_PRECISION,
+                          .iterations_max = sim->settings->solver_iterations_max,
+                          .threads = sim->threads};
+    *iterations = 0;
+    guess(sim);
+    job.energy = residual(sim);
+    for (int turn = 0; turn < REFINEMENTS_MAX; turn++) {
+        sim->kernels->fast_solve(&job);
+        *iterations += job.iterations;
+        if (!job.sound || job.converged)
+            break;
+        job.fresh = false;
+        multiply(sim, w->solution, w->s);
+        job.energy = residual(sim);
+    }
+    sim->state.shift = job.shift;
+    return job.converged;
+}
+
+static bool solve_mpcg(toile_sim *sim, double h, int *iterations, int *products) {
+    toile_work *w = &sim->work;
+    const toile_settings *set = sim->settings;
+    bool factored = set->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE;
+    toile_solve job = {.matrix = &w->matrix,
+                       .constraints = &w->constraints,
+                       .b = w->b,
+                       .x = w->solution,
+                       .r = w->r,
+                       .p = w->p,
+                       .s = w->s,
+                       .q = w->q,
+                       .inverse = w->inverse,
+                       .fast = factored ? &w->fast : NULL,
+                       .partial = w->partial,
+                       .tolerance = set->solver_tolerance,
+                       .thesis = set->solver_stop == TOILE_STOP_THESIS,
+                       .tolerance2 = THESIS_TOLERANCE * h,
+                       .iterations_max = set->solver_iterations_max,
+                       .threads = sim->threads};
+    if (!factored)
+        toile_precondition(&job, set->preconditioner);
+    sim->kernels->mpcg(&job);
+    *iterations = job.iterations;
+    *products = job.products;
+    return job.converged;
+}
+
+bool toile_solve_step(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    const toile_settings *set = sim->settings;
+    int iterations = 0, products = 0;
+    bool converged;
+    if (set->linear_solver == TOILE_SOLVER_MPCG) {
+        converged = solve_mpcg(sim, h, &iterations, &products);
+    } else {
+        converged = toile_solve_fast(sim, set->solver_tolerance, &iterations);
+        products = iterations + 1;
+    }
+    keep_momentum(sim);
+    /* constraint impulses A dv - b (Baraff-Witkin 5.4), in r */
+    if (w->constraints.count) {
+        multiply(sim, w->solution, w->r);
+        for (int k = 0; k < w->constraints.count; k++)
+            for (size_t i = 4 * (size_t)w->constraints.particle[k], end = i + 3; i < end; i++)
+                w->r[i] -= w->b[i];
+        products++;
+    }
+    sim->frame.iterations += iterations;
+    sim->frame.row_multiplies += (int64_t)products * sim->model->particle_count;
+    return converged;
+}
