@@ -137,17 +137,18 @@ static void measure_parts(bench *b, const char *model, int n) {
     const toile_kernels *k = sim->kernels;
     toile_work *work = &sim->work;
     toile_assembly assembly = {m, 1.0 / 120, work->triangle, work->hinge, work->spring, work->force, work->drag, NULL, false};
-    double h = 1.0 / 120, fast[5] = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
+    toile_evaluation at = {.model = m, .x = sim->state.x, .v = sim->state.v, .d = work->ahead, .h = 1.0 / 120, .turn = 1.0 / 120};
+    double fast[5] = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
     for (int turn = 0; turn < 3 * TURNS; turn++) {
         double t[6];
         t[0] = toile_clock();
         if (m->springs_used) {
-            k->springs(m, sim->state.x, sim->state.v, work->ahead, h, 0, m->springs.padded, work->spring);
+            k->springs(&at, 0, m->springs.padded, work->spring);
             t[1] = t[2] = toile_clock();
         } else {
-            k->triangles(m, sim->state.x, sim->state.v, work->ahead, h, 0, m->triangles.padded, work->triangle);
+            k->triangles(&at, 0, m->triangles.padded, work->triangle);
             t[1] = toile_clock();
-            k->hinges(m, sim->state.x, sim->state.v, work->ahead, h, 0, m->hinges.padded, work->hinge);
+            k->hinges(&at, 0, m->hinges.padded, work->hinge);
             k->moments(m, 0, m->hinges.padded, work->hinge);
             t[2] = toile_clock();
         }

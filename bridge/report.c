@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include "settings.h"
+#include "world.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -82,6 +83,8 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
         vertices += toile_vertex_count(world, g);
         triangles += toile_triangle_count(world, g);
     }
+    const toile_sim *sim = toile_world_sim(world);
+    const toile_counters *counters = sim ? &sim->total : NULL;
     size_t simulated = json_array_size(report->frame);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
@@ -105,6 +108,7 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "steps", json_integer(run.steps));
     put(object, "rejected_steps", json_integer(run.rejected_steps));
     put(object, "forced_steps", json_integer(run.forced_steps));
+    put(object, "limited_steps", json_integer(counters ? counters->limited : 0));
     put(object, "step_min", real(run.step_min));
     put(object, "step_max", real(run.step_max));
     put(object, "seconds", real(run.seconds));
@@ -114,6 +118,8 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "row_multiplies", json_integer(run.row_multiplies));
     put(object, "cloth_model", chosen(world, "cloth_model"));
     put(object, "integrator", chosen(world, "integrator"));
+    put(object, "implicit_share", real(counters && run.steps ? counters->implicit_share / (double)run.steps : 1));
+    put(object, "newton_iterations", json_integer(counters ? counters->newton_iterations : 0));
     put(object, "linear_solver", chosen(world, "linear_solver"));
     put(object, "preconditioner", chosen(world, "preconditioner"));
     put(object, "components_mean", json_integer(1));

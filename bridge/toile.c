@@ -2,6 +2,7 @@
 #include "toile.h"
 
 #include "garment.h"
+#include "stability.h"
 #include "world.h"
 
 #include <math.h>
@@ -440,6 +441,9 @@ toile_status toile_build(toile_world *w) {
     w->sim.holds = w->holds;
     w->sim.hold_count = w->hold_count;
     w->built = true;
+    char note[300];
+    if (w->hooks.log && toile_stability_note(&w->sim, note, sizeof note))
+        w->hooks.log(w->hooks.user, 1, note);
     return TOILE_OK;
 }
 

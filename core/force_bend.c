@@ -7,10 +7,10 @@
  * numbers. */
 #include "kernels_table.h"
 
-void TOILE_KERNEL(toile_hinges)(const toile_model *m, const double *x, const double *v, const double *d, double step,
-                                int begin, int end, double *record) {
-    const toile_hinges *t = &m->hinges;
-    v8 h = v8_set(step), tiny = v8_set(1e-30);
+void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, double *record) {
+    const toile_hinges *t = &at->model->hinges;
+    const double *x = at->x, *v = at->v, *d = at->d;
+    v8 h = v8_set(at->h), tiny = v8_set(1e-30);
     for (int e = begin; e < end; e += 8) {
         v8x3 x0 = v8_gather(x, t->vertex[0] + e), x1 = v8_gather(x, t->vertex[1] + e);
         v8x3 x2 = v8_gather(x, t->vertex[2] + e), x3 = v8_gather(x, t->vertex[3] + e);
@@ -31,6 +31,11 @@ void TOILE_KERNEL(toile_hinges)(const toile_model *m, const double *x, const dou
         for (int c = 0; c < 4; c++) {
             rate += v8_dot(g[c], v8_gather(v, t->vertex[c] + e));
             ahead += v8_dot(g[c], v8_gather(d, t->vertex[c] + e));
+        }
+        if (at->hinge_share) {
+            v8 share = v8_load(at->hinge_share + e);
+            ahead *= share;
+            h = at->h * share;
         }
         v8 damping = v8_load(t->damping + e);
         v8 bend = angle - v8_load(t->rest + e) + damping * rate + ahead;

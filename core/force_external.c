@@ -13,10 +13,9 @@
 #include <string.h>
 
 /* Area normal and, in triangle mode, drag of each triangle. */
-static void triangle_air(const toile_sim *sim, double h) {
+static void triangle_air(const toile_sim *sim, const double *x, const double *v, double h) {
     const toile_triangles *t = &sim->model->triangles;
     const toile_settings *set = sim->settings;
-    const double *x = sim->state.x, *v = sim->state.v;
     double *out = sim->work.triangle_air, scale = 0.5 * set->air_density * set->drag_coefficient;
     bool drag = set->drag_model == TOILE_DRAG_TRIANGLE;
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
@@ -52,7 +51,7 @@ static void triangle_air(const toile_sim *sim, double h) {
     }
 }
 
-void toile_external_forces(toile_sim *sim, double h) {
+void toile_external_forces(toile_sim *sim, const double *x, const double *v, double time, double h) {
     const toile_model *m = sim->model;
     const toile_settings *set = sim->settings;
     const toile_pattern *pattern = &m->pattern;
@@ -63,12 +62,12 @@ void toile_external_forces(toile_sim *sim, double h) {
         by_triangle = by_particle = false;
     bool gusts = set->gust_pressure[0] != 0 || set->gust_pressure[1] != 0 || set->gust_pressure[2] != 0;
     if (by_triangle || by_particle)
-        triangle_air(sim, h);
+        triangle_air(sim, x, v, h);
 
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
     for (int i = 0; i < m->particle_count; i++) {
         double *f = force + 4 * (size_t)i, *g = drag + 8 * (size_t)i;
-        const double *v = sim->state.v + 4 * (size_t)i, *x = sim->state.x + 4 * (size_t)i;
+        const double *vi = v + 4 * (size_t)i, *xi = x + 4 * (size_t)i;
         double n[3] = {0, 0, 0};
         memset(g, 0, 8 * sizeof *g);
         for (int k = 0; k < 3; k++)
@@ -87,7 +86,7 @@ void toile_external_forces(toile_sim *sim, double h) {
         if (by_particle) {
             double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]), speed = 0, relative[3];
             for (int k = 0; k < 3; k++) {
-                relative[k] = v[k] - set->wind_velocity[k];
+                relative[k] = vi[k] - set->wind_velocity[k];
                 speed += n[k] / (length > 1e-300 ? length : 1) * relative[k];
             }
             double pull = strength * m->area[i] * fabs(speed);
@@ -96,8 +95,8 @@ void toile_external_forces(toile_sim *sim, double h) {
             g[0] = g[3] = g[5] = h * pull;
         }
         if (gusts) {
-            double way = (x[0] + x[1] + x[2]) / sqrt(3.0);
-            double wave = sin(2 * 3.14159265358979323846 * (set->gust_frequency * sim->state.time - way / set->gust_wavelength));
+            double way = (xi[0] + xi[1] + xi[2]) / sqrt(3.0);
+            double wave = sin(2 * 3.14159265358979323846 * (set->gust_frequency * time - way / set->gust_wavelength));
             for (int k = 0; k < 3; k++)
                 f[k] += m->area[i] * set->gust_pressure[k] * wave;
         }

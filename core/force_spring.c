@@ -15,17 +15,23 @@ TOILE_INLINE void write_springs(double *to, v8x3 u, v8 along, v8 across, v8x3 g)
     }
 }
 
-void TOILE_KERNEL(toile_springs)(const toile_model *m, const double *x, const double *v, const double *d, double step,
-                                 int begin, int end, double *record) {
-    const toile_springs *s = &m->springs;
+void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end, double *record) {
+    const toile_springs *s = &at->model->springs;
+    const double *x = at->x, *v = at->v, *d = at->d;
     const double corner = 1 - TOILE_BEND_LINEAR;
     const double at_corner = (((-11.541 * corner + 34.193) * corner - 39.083) * corner + 23.116) * corner - 9.713;
-    v8 h = v8_set(step), zero = v8_set(0);
+    v8 h = v8_set(at->h), turn = v8_set(at->turn), zero = v8_set(0);
     for (int e = begin; e < end; e += 8) {
         const int *i = s->vertex[0] + e, *j = s->vertex[1] + e;
         v8x3 dx = v8_sub(v8_gather(x, j), v8_gather(x, i));
         v8x3 dv = v8_sub(v8_gather(v, j), v8_gather(v, i));
         v8x3 dd = v8_sub(v8_gather(d, j), v8_gather(d, i));
+        if (at->spring_share) {
+            v8 share = v8_load(at->spring_share + e);
+            dd = v8_scale(share, dd);
+            h = at->h * share;
+            turn = at->turn * share;
+        }
         v8 rest = v8_load(s->length + e), k = v8_load(s->stiffness + e), damping = v8_load(s->damping + e);
         v8 length = v8_max(v8_sqrt(v8_dot(dx, dx)), v8_set(1e-12));
         v8x3 u = v8_scale(1 / length, dx);
@@ -38,7 +44,7 @@ void TOILE_KERNEL(toile_springs)(const toile_model *m, const double *x, const do
             force = v8_select(active, k * (length - rest), zero);
             slope = v8_select(active, k, zero);
             /* k (1 - L / |x|) of eq. 3.7, less the false tension of turning (force_stretch.c) */
-            across = v8_max(force - 0.5 * h * h * slope * turning, zero) / length;
+            across = v8_max(force - 0.5 * turn * turn * slope * turning, zero) / length;
         } else {
             v8 r = length / rest;
             v8 poly = (((-11.541 * r + 34.193) * r - 39.083) * r + 23.116) * r - 9.713;
@@ -49,7 +55,7 @@ void TOILE_KERNEL(toile_springs)(const toile_model *m, const double *x, const do
             slope = v8_select(active, v8_select(near_rest, linear, k * poly_slope / rest), zero);
             across = zero;
         }
-        v8 pull = force + slope * (damping * (parting + 0.5 * h * turning) + ahead) - across * ahead;
+        v8 pull = force + slope * (damping * (parting + 0.5 * turn * turning) + ahead) - across * ahead;
         v8x3 g = v8_blend(pull, u, across, dd);
         v8 inner = h * h * across;
         write_springs(record + (size_t)e * TOILE_SPRING_RECORD, u, h * slope * (h + damping) - inner, inner, g);

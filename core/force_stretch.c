@@ -17,12 +17,13 @@
 #include "kernels_table.h"
 
 /* One stretch direction: adds force + K d to g, and H (6 numbers) = outer factor x u u' + inner x I. */
-TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 damping, v8 h, v8 H[6]) {
+TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 damping, v8 h, v8 turn,
+                          v8 H[6]) {
     v8 length = v8_max(v8_sqrt(v8_dot(w, w)), v8_set(1e-12));
     v8x3 u = v8_scale(1 / length, w);
     v8 parting = v8_dot(u, rate), turning = (v8_dot(rate, rate) - parting * parting) / length;
-    v8 tension = stiffness * (length - scale + damping * (parting + 0.5 * h * turning));
-    v8 false_tension = stiffness * h * turning * (0.5 * h + damping);
+    v8 tension = stiffness * (length - scale + damping * (parting + 0.5 * turn * turning));
+    v8 false_tension = stiffness * turn * turning * (0.5 * turn + damping);
     v8 across = v8_max(tension - false_tension, v8_set(0)) / length;
     v8 along = v8_dot(u, d);
     v8 inner = h * h * across, outer = h * stiffness * (h + damping) - inner;
@@ -40,10 +41,10 @@ TOILE_INLINE v8x3 derivative(v8 c1, v8 c2, v8x3 d1, v8x3 d2) {
     return v8_blend(c1, d1, c2, d2);
 }
 
-void TOILE_KERNEL(toile_triangles)(const toile_model *m, const double *x, const double *v, const double *d, double step,
-                                   int begin, int end, double *record) {
-    const toile_triangles *t = &m->triangles;
-    v8 h = v8_set(step);
+void TOILE_KERNEL(toile_triangles)(const toile_evaluation *at, int begin, int end, double *record) {
+    const toile_triangles *t = &at->model->triangles;
+    const double *x = at->x, *v = at->v, *d = at->d;
+    v8 h = v8_set(at->h), h_shear = h, turn = v8_set(at->turn);
     for (int e = begin; e < end; e += 8) {
         const int *i0 = t->vertex[0] + e, *i1 = t->vertex[1] + e, *i2 = t->vertex[2] + e;
         v8 a1 = v8_load(t->a1 + e), a2 = v8_load(t->a2 + e), b1 = v8_load(t->b1 + e), b2 = v8_load(t->b2 + e);
@@ -56,14 +57,23 @@ void TOILE_KERNEL(toile_triangles)(const toile_model *m, const double *x, const 
         v8x3 ru = derivative(a1, a2, v1, v2), rv = derivative(b1, b2, v1, v2);
         v8x3 du = derivative(a1, a2, d1, d2), dv = derivative(b1, b2, d1, d2);
 
-        v8 out[27], *uu = out + 6, *vv = out + 12, *uv = out + 18;
-        v8x3 gu = stretch(wu, ru, du, v8_load(t->stiff_u + e), v8_load(t->scale_u + e), damping, h, uu);
-        v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), damping, h, vv);
+        v8x3 du_shear = du, dv_shear = dv;
+        if (at->stretch_share) {
+            v8 stretch_share = v8_load(at->stretch_share + e), shear_share = v8_load(at->shear_share + e);
+            du_shear = v8_scale(shear_share, du), dv_shear = v8_scale(shear_share, dv);
+            du = v8_scale(stretch_share, du), dv = v8_scale(stretch_share, dv);
+            h = at->h * stretch_share, turn = at->turn * stretch_share, h_shear = at->h * shear_share;
+        }
 
-        v8 shear = ks * (v8_dot(wu, wv) + damping * (v8_dot(ru, wv) + v8_dot(wu, rv)) + v8_dot(du, wv) + v8_dot(wu, dv));
+        v8 out[27], *uu = out + 6, *vv = out + 12, *uv = out + 18;
+        v8x3 gu = stretch(wu, ru, du, v8_load(t->stiff_u + e), v8_load(t->scale_u + e), damping, h, turn, uu);
+        v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), damping, h, turn, vv);
+
+        v8 shear = ks * (v8_dot(wu, wv) + damping * (v8_dot(ru, wv) + v8_dot(wu, rv)) + v8_dot(du_shear, wv) +
+                         v8_dot(wu, dv_shear));
         gu = v8_sub(gu, v8_scale(shear, wv));
         gv = v8_sub(gv, v8_scale(shear, wu));
-        v8 factor = h * ks * (h + damping);
+        v8 factor = h_shear * ks * (h_shear + damping);
         v8x3 fu = v8_scale(factor, wu), fv = v8_scale(factor, wv);
         uu[0] += fv.x * wv.x, uu[1] += fv.x * wv.y, uu[2] += fv.x * wv.z;
         uu[3] += fv.y * wv.y, uu[4] += fv.y * wv.z, uu[5] += fv.z * wv.z;
@@ -81,6 +91,9 @@ void TOILE_KERNEL(toile_triangles)(const toile_model *m, const double *x, const 
                 to[l * TOILE_TRIANGLE_RECORD + k] = out[k][l];
     }
 }
+
+/* What gets shorter counts for less: cloth that lands is crowded for a moment and buckles out of it. */
+#define SHRINK_SHARE 0.25
 
 /* |w_u| / b_u and |w_v| / b_v of triangles, or length / rest of stretch springs: what Baraff-Witkin section 7 watches. */
 void TOILE_KERNEL(toile_stretch)(const toile_model *m, const double *x, int begin, int end, const double *before,
@@ -109,8 +122,10 @@ void TOILE_KERNEL(toile_stretch)(const toile_model *m, const double *x, int begi
         }
         for (int k = 0; k < values; k++) {
             size_t at = (size_t)e * (size_t)values + 8 * (size_t)k;
-            if (before)
-                change = v8_max(v8_abs(value[k] - v8_load(before + at)), change);
+            if (before) {
+                v8 last = v8_load(before + at), grown = v8_max(value[k], v8_set(1)) - v8_max(last, v8_set(1));
+                change = v8_max(v8_max(grown, SHRINK_SHARE * (last - value[k])), change);
+            }
             most = v8_max(value[k], most);
             memcpy(now + at, &value[k], sizeof value[k]);
         }

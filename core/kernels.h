@@ -6,7 +6,8 @@
  *   hinge     gradient(12)  moment  factor  bend, padded to 16
  *   spring    direction(3)  along  across  G(3)
  * where G is force + (d force / d x) d with d = h v + y, the bracket of Baraff-Witkin eq. 18, and H what the element
- * adds to A = M - h df/dv - h^2 df/dx, positive semi-definite by construction. */
+ * adds to A = M - h df/dv - h^2 df/dx, positive semi-definite by construction. Of an element that is treated explicitly
+ * G is the force and H exactly 0. */
 #ifndef TOILE_KERNELS_H
 #define TOILE_KERNELS_H
 
@@ -23,6 +24,17 @@ typedef struct toile_matrix {
     double *off;      /* (off_count x 9, and 3 more so that a row can be read as four) */
     double *spill;    /* what transposed blocks of a chunk add to rows after it, (spill total x 4) */
 } toile_matrix;
+
+/* Where and how elements are evaluated. */
+typedef struct toile_evaluation {
+    const toile_model *model;
+    const double *x, *v; /* positions and velocities of the forces, (n x 4) */
+    const double *d;     /* known way from x to the step's end, m, (n x 4) */
+    double h;            /* of A, s; 0: forces only, H = 0 */
+    double turn;         /* step taken on the tangent from x, whose false stretch is left out (force_stretch.c), s */
+    /* 1: implicit, 0: explicit, per element (per triangle for its stretch and its shear); null: all implicit */
+    const double *stretch_share, *shear_share, *hinge_share, *spring_share;
+} toile_evaluation;
 
 struct toile_fast;
 struct toile_fast_job;
@@ -68,14 +80,11 @@ typedef struct toile_solve {
 typedef struct toile_kernels {
     const char *name;
     /* elements [begin, end), multiples of 8 */
-    void (*triangles)(const toile_model *m, const double *x, const double *v, const double *d, double h, int begin,
-                      int end, double *record);
-    void (*hinges)(const toile_model *m, const double *x, const double *v, const double *d, double h, int begin, int end,
-                   double *record);
+    void (*triangles)(const toile_evaluation *at, int begin, int end, double *record);
+    void (*hinges)(const toile_evaluation *at, int begin, int end, double *record);
     /* after all hinges: their moments */
     void (*moments)(const toile_model *m, int begin, int end, double *record);
-    void (*springs)(const toile_model *m, const double *x, const double *v, const double *d, double h, int begin, int end,
-                    double *record);
+    void (*springs)(const toile_evaluation *at, int begin, int end, double *record);
     /* stretch of each triangle in u and v, or of each stretch spring: largest change against `before` and largest
      * value; `now` receives the values. Elements [begin, end). */
     void (*stretch)(const toile_model *m, const double *x, int begin, int end, const double *before, double *now,
@@ -84,6 +93,8 @@ typedef struct toile_kernels {
     void (*assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b);
     /* springs [begin, end) in the form of the fast solver (fast.h) */
     void (*convert_springs)(const double *record, int begin, int end, float *spring);
+    /* rows of one chunk: b only, with the same bits */
+    void (*gather)(const toile_assembly *a, int chunk, double *b);
     /* y = A x, in two parts with a barrier between: all chunks of the first, then all of the second */
     void (*multiply)(const toile_matrix *a, int chunk, const double *x, double *y);
     void (*multiply_spill)(const toile_matrix *a, int chunk, double *y);

@@ -14,6 +14,7 @@ const toile_kernels TOILE_KERNEL(toile_kernels) = {
     TOILE_KERNEL(toile_stretch),
     TOILE_KERNEL(toile_assemble),
     TOILE_KERNEL(toile_convert_springs),
+    TOILE_KERNEL(toile_gather),
     TOILE_KERNEL(toile_multiply),
     TOILE_KERNEL(toile_multiply_spill),
     TOILE_KERNEL(toile_mpcg),

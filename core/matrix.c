@@ -154,6 +154,12 @@ void TOILE_KERNEL(toile_convert_springs)(const double *record, int begin, int en
     }
 }
 
+void TOILE_KERNEL(toile_gather)(const toile_assembly *a, int chunk, double *b) {
+    const toile_pattern *p = &a->model->pattern;
+    for (int i = p->chunk_begin[chunk]; i < p->chunk_begin[chunk + 1]; i++)
+        v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
+}
+
 void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double *x, double *y) {
     const toile_pattern *p = a->pattern;
     int begin = p->chunk_begin[chunk], end = p->chunk_begin[chunk + 1];

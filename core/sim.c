@@ -4,6 +4,8 @@
 #include "force_bend.h"
 #include "force_spring.h"
 #include "force_stretch.h"
+#include "integrate.h"
+#include "stability.h"
 
 #include <omp.h>
 #include <string.h>
@@ -13,6 +15,9 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
     const toile_model *m = sim->model;
     const toile_pattern *p = &m->pattern;
     size_t n = (size_t)m->particle_count, t = (size_t)m->triangles.padded;
+    int integrator = toile_integrator(sim->settings);
+    bool two_step = toile_integrator_has_history(integrator), newton = integrator == TOILE_INTEGRATOR_NEWTON;
+    size_t elsewhere = two_step || newton || integrator == TOILE_INTEGRATOR_RK4 ? 4 * n : 0; /* forces not at the state */
     size_t elements = t > (size_t)m->springs.padded ? t : (size_t)m->springs.padded;
     struct {
         double **field;
@@ -26,6 +31,10 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
                   {&w->triangle_air, 8 * t},
                   {&w->alter, 4 * n},
                   {&w->ahead, 4 * n},
+                  {&w->at_x, elsewhere},
+                  {&w->at_v, elsewhere},
+                  {&w->shift, 4 * n},
+                  {&w->balance, newton ? 4 * n : 0},
                   {&w->triangle, m->springs_used ? 0 : t * TOILE_TRIANGLE_RECORD},
                   {&w->hinge, (size_t)m->hinges.padded * TOILE_HINGE_RECORD},
                   {&w->spring, (size_t)m->springs.padded * TOILE_SPRING_RECORD + 12} /* one empty */,
@@ -56,7 +65,10 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
     if (!ok)
         return toile_fail_memory(error, "the work space of the steps");
     w->matrix.pattern = p;
-    return toile_state_make(sim->memory, m, &w->backup, error);
+    toile_status status = toile_stability_make(sim, error);
+    if (status == TOILE_OK)
+        status = toile_stability_check(sim, error);
+    return status == TOILE_OK ? toile_state_make(sim->memory, m, two_step, &w->backup, error) : status;
 }
 
 toile_status toile_sim_make(toile_memory *memory, const toile_settings *settings, toile_model *model, toile_sim *sim,
@@ -67,7 +79,8 @@ toile_status toile_sim_make(toile_memory *memory, const toile_settings *settings
     sim->kernels = toile_kernels_find(NULL);
     sim->threads = settings->threads ? settings->threads : omp_get_num_procs();
     sim->model = model;
-    toile_status status = toile_state_make(memory, model, &sim->state, error);
+    bool history = toile_integrator_has_history(toile_integrator(settings));
+    toile_status status = toile_state_make(memory, model, history, &sim->state, error);
     if (status == TOILE_OK)
         status = make_work(sim, error);
     if (status != TOILE_OK) {
@@ -82,6 +95,7 @@ void toile_sim_free(toile_sim *sim) {
         return;
     toile_work *w = &sim->work;
     void *blocks[] = {w->next_x, w->next_v, w->solution, w->friction, w->force, w->drag, w->triangle_air, w->alter, w->ahead,
+                      w->at_x, w->at_v, w->shift, w->balance,
                       w->triangle, w->hinge, w->spring, w->stretch, w->next_stretch, w->extreme, w->matrix.diagonal,
                       w->matrix.off, w->matrix.spill, w->b, w->r, w->p, w->s, w->q, w->inverse, w->partial,
                       w->constraints.filter, w->constraints.z, w->constraints.particle, w->constraints.chunk_begin,
@@ -89,6 +103,7 @@ void toile_sim_free(toile_sim *sim) {
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_fast_free(sim->memory, &w->fast);
+    toile_stability_free(sim);
     toile_state_free(sim->memory, &w->backup);
     toile_state_free(sim->memory, &sim->state);
     toile_model_free(sim->model);

@@ -25,6 +25,9 @@ typedef enum toile_stage_index { STAGE_EVALUATE, STAGE_ASSEMBLE, STAGE_SOLVE, ST
 typedef struct toile_counters {
     int frames;
     int64_t steps, rejected, forced, iterations, row_multiplies;
+    int64_t limited;           /* steps shorter than time_step because an explicit part would else be unstable */
+    int64_t newton_iterations;
+    double implicit_share;     /* sum over the steps: share of elements treated implicitly */
     double seconds, stages[STAGE_COUNT];
     double max_stretch, step_min, step_max;
 } toile_counters;
@@ -38,6 +41,17 @@ typedef struct toile_found {
     double direction[3];
 } toile_found;
 
+/* How stiff the explicit parts are, and which elements are explicit (stability.c). */
+typedef struct toile_stability {
+    double step;                       /* longest stable step, s; infinite if nothing is explicit */
+    int particle;                      /* the one that says so; -1: none */
+    double *stiffness, *viscosity;     /* of what is always explicit, per particle, N/m, N s/m, (n) or null */
+    /* 1 implicit, 0 explicit; null if the integrator treats all elements alike */
+    double *stretch_share, *shear_share, *hinge_share, *spring_share;
+    double share_step;                 /* the step that the shares are for, s */
+    double implicit_share;             /* mean of the shares */
+} toile_stability;
+
 /* Everything derived: may be thrown away between steps. Sized once, no allocation in a step. */
 typedef struct toile_work {
     double *next_x, *next_v;           /* the candidate, (n x 4) */
@@ -46,6 +60,10 @@ typedef struct toile_work {
     double *force, *drag;              /* external, see toile_assembly */
     double *triangle_air;              /* force(3) n(3) factor 0 of each triangle, (triangles x 8) */
     double *alter, *ahead;             /* y of eq. 17, and d = h v + y, (n x 4) */
+    double *at_x, *at_v;               /* where forces are taken if not at the state, (n x 4) or null */
+    double *shift;                     /* x' = x + reach v' + shift (integrate.h), (n x 4) */
+    double *balance;                   /* M dv - h f of a Newton iterate, kg m/s, (n x 4) or null */
+    toile_stability stability;
     double *triangle, *hinge, *spring; /* element records */
     double *stretch, *next_stretch;    /* see kernels.h */
     double *extreme;                   /* per block of elements: largest change, largest value */
@@ -112,8 +130,9 @@ static inline bool toile_solves_fast(const toile_settings *s) {
 /* the fast solver alone */
 bool toile_solve_fast(toile_sim *sim, double tolerance, int *iterations);
 
-/* force_external.c: gravity, drag, wind, gusts at the state's positions and velocities, and friction. */
-void toile_external_forces(toile_sim *sim, double h);
+/* force_external.c: gravity, drag, wind, gusts at given positions, velocities and time, and friction; drag blocks for a
+ * matrix of step h. */
+void toile_external_forces(toile_sim *sim, const double *x, const double *v, double time, double h);
 
 double toile_clock(void); /* s, monotonic */
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-toile_status toile_state_make(toile_memory *memory, const toile_model *m, toile_state *s, toile_error *error) {
+toile_status toile_state_make(toile_memory *memory, const toile_model *m, bool history, toile_state *s, toile_error *error) {
     memset(s, 0, sizeof *s);
     size_t n = (size_t)m->particle_count;
     s->n = m->particle_count;
@@ -13,7 +13,8 @@ toile_status toile_state_make(toile_memory *memory, const toile_model *m, toile_
     s->v = toile_alloc(memory, 4 * n, sizeof(double));
     s->dv = toile_alloc(memory, 4 * n, sizeof(double));
     s->touch = toile_alloc(memory, n, sizeof *s->touch);
-    if (!s->x || !s->v || !s->dv || !s->touch) {
+    s->dx = history ? toile_alloc(memory, 4 * n, sizeof(double)) : NULL;
+    if (!s->x || !s->v || !s->dv || !s->touch || (history && !s->dx)) {
         toile_state_free(memory, s);
         return toile_fail_memory(error, "the state");
     }
@@ -29,6 +30,7 @@ void toile_state_free(toile_memory *memory, toile_state *s) {
     toile_free(memory, s->v);
     toile_free(memory, s->dv);
     toile_free(memory, s->touch);
+    toile_free(memory, s->dx);
     memset(s, 0, sizeof *s);
 }
 
@@ -38,7 +40,11 @@ void toile_state_copy(const toile_state *from, toile_state *to) {
     memcpy(to->v, from->v, 4 * n * sizeof(double));
     memcpy(to->dv, from->dv, 4 * n * sizeof(double));
     memcpy(to->touch, from->touch, n * sizeof *from->touch);
+    if (from->dx)
+        memcpy(to->dx, from->dx, 4 * n * sizeof(double));
+    to->last_step = from->last_step;
     to->time = from->time;
+    to->shift = from->shift;
     to->level = from->level;
     to->successes = from->successes;
     to->patience = from->patience;
@@ -46,8 +52,9 @@ void toile_state_copy(const toile_state *from, toile_state *to) {
 }
 
 /* The numbers that are not arrays, as they are written. */
-static void pack(const toile_state *s, double time[1], int32_t control[4]) {
+static void pack(const toile_state *s, double time[2], int32_t control[4]) {
     time[0] = s->time;
+    time[1] = s->shift;
     control[0] = s->level;
     control[1] = s->successes;
     control[2] = s->patience;
@@ -56,7 +63,7 @@ static void pack(const toile_state *s, double time[1], int32_t control[4]) {
 
 uint64_t toile_state_hash_of(const toile_state *s) {
     size_t n = (size_t)s->n;
-    double time[1];
+    double time[2];
     int32_t control[4];
     pack(s, time, control);
     uint64_t h = toile_hash(TOILE_HASH_SEED, s->x, 4 * n * sizeof(double));
@@ -64,17 +71,23 @@ uint64_t toile_state_hash_of(const toile_state *s) {
     h = toile_hash(h, s->dv, 4 * n * sizeof(double));
     h = toile_hash(h, s->touch, n * sizeof *s->touch);
     h = toile_hash(h, time, sizeof time);
-    return toile_hash(h, control, sizeof control);
+    h = toile_hash(h, control, sizeof control);
+    if (s->dx) {
+        h = toile_hash(h, s->dx, 4 * n * sizeof(double));
+        h = toile_hash(h, &s->last_step, sizeof s->last_step);
+    }
+    return h;
 }
 
 size_t toile_state_bytes(const toile_state *s) {
-    return sizeof(double) + 4 * sizeof(int32_t) + (size_t)s->n * (12 * sizeof(double) + sizeof(toile_touch));
+    size_t history = s->dx ? (4 * (size_t)s->n + 1) * sizeof(double) : 0;
+    return 2 * sizeof(double) + 4 * sizeof(int32_t) + (size_t)s->n * (12 * sizeof(double) + sizeof(toile_touch)) + history;
 }
 
 void toile_state_write(const toile_state *s, void *bytes) {
     char *at = bytes;
     size_t vector = 4 * (size_t)s->n * sizeof(double);
-    double time[1];
+    double time[2];
     int32_t control[4];
     pack(s, time, control);
     memcpy(at, time, sizeof time), at += sizeof time;
@@ -82,7 +95,21 @@ void toile_state_write(const toile_state *s, void *bytes) {
     memcpy(at, s->x, vector), at += vector;
     memcpy(at, s->v, vector), at += vector;
     memcpy(at, s->dv, vector), at += vector;
-    memcpy(at, s->touch, (size_t)s->n * sizeof *s->touch);
+    memcpy(at, s->touch, (size_t)s->n * sizeof *s->touch), at += (size_t)s->n * sizeof *s->touch;
+    if (s->dx) {
+        memcpy(at, s->dx, vector), at += vector;
+        memcpy(at, &s->last_step, sizeof s->last_step);
+    }
+}
+
+static bool all_finite(const char *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        double value;
+        memcpy(&value, bytes + i * sizeof value, sizeof value);
+        if (!isfinite(value))
+            return false;
+    }
+    return true;
 }
 
 toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes, size_t size, toile_error *error) {
@@ -92,17 +119,13 @@ toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes
                           toile_state_bytes(s));
     const char *at = bytes;
     size_t vector = 4 * (size_t)s->n * sizeof(double), doubles = 12 * (size_t)s->n;
-    double time;
+    double time[2];
     int32_t control[4];
-    memcpy(&time, at, sizeof time), at += sizeof time;
+    memcpy(time, at, sizeof time), at += sizeof time;
     memcpy(control, at, sizeof control), at += sizeof control;
-    for (size_t i = 0; i < doubles; i++) {
-        double value;
-        memcpy(&value, at + i * sizeof value, sizeof value);
-        if (!isfinite(value))
-            return toile_fail(error, TOILE_FORMAT, "the saved state holds a number that is not finite: it is damaged");
-    }
-    const char *touches = at + 3 * vector;
+    const char *touches = at + 3 * vector, *history = touches + (size_t)s->n * sizeof *s->touch;
+    if (!all_finite(at, doubles) || (s->dx && !all_finite(history, 4 * (size_t)s->n + 1)))
+        return toile_fail(error, TOILE_FORMAT, "the saved state holds a number that is not finite: it is damaged");
     for (int i = 0; i < s->n; i++) {
         toile_touch touch;
         memcpy(&touch, touches + (size_t)i * sizeof touch, sizeof touch);
@@ -110,9 +133,10 @@ toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes
             return toile_fail(error, TOILE_FORMAT, "the saved state touches collider %d; there are %d: it is damaged",
                               touch.solid, solid_count);
     }
-    if (!isfinite(time) || control[0] < 0 || control[0] > 60 || control[2] < 1 || control[2] > 40)
+    if (!isfinite(time[0]) || !(time[1] >= 0 && time[1] <= 1) || control[0] < 0 || control[0] > 60 || control[2] < 1 || control[2] > 40)
         return toile_fail(error, TOILE_FORMAT, "the saved state has an impossible time or step length: it is damaged");
-    s->time = time;
+    s->time = time[0];
+    s->shift = time[1];
     s->level = control[0];
     s->successes = control[1];
     s->patience = control[2];
@@ -121,5 +145,9 @@ toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes
     memcpy(s->v, at, vector), at += vector;
     memcpy(s->dv, at, vector);
     memcpy(s->touch, touches, (size_t)s->n * sizeof *s->touch);
+    if (s->dx) {
+        memcpy(s->dx, history, vector);
+        memcpy(&s->last_step, history + vector, sizeof s->last_step);
+    }
     return TOILE_OK;
 }

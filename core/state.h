@@ -22,6 +22,10 @@ typedef struct toile_state {
     toile_touch *touch;  /* (n) */
     double time;         /* s since the start */
     double shift;        /* raise of the incomplete factor's diagonal that held in the last step */
+    /* history of two-step integrators. dv and dx are what a step did in free directions; in constrained ones a particle
+     * counts as having always moved at its velocity: a blow is no trend */
+    double *dx;          /* way of the last step, m, (n x 4); null in one-step integrators */
+    double last_step;    /* its length, s; 0: none yet */
     /* step length, Baraff-Witkin section 7: time_step / 2^level */
     int32_t level;
     int32_t successes;   /* steps accepted since the level changed */
@@ -29,13 +33,14 @@ typedef struct toile_state {
     int32_t trying;      /* the level was lowered and has not yet had a success */
 } toile_state;
 
-toile_status toile_state_make(toile_memory *memory, const toile_model *model, toile_state *state, toile_error *error);
+toile_status toile_state_make(toile_memory *memory, const toile_model *model, bool history, toile_state *state,
+                              toile_error *error);
 void toile_state_free(toile_memory *memory, toile_state *state);
 void toile_state_copy(const toile_state *from, toile_state *to);
 
 uint64_t toile_state_hash_of(const toile_state *state);
 
-/* As bytes, little endian, in a fixed layout. */
+/* As bytes, little endian, in a fixed layout; history comes last and only if there is any. */
 size_t toile_state_bytes(const toile_state *state);
 void toile_state_write(const toile_state *state, void *bytes);
 /* Refuses bytes of another size or with numbers that are not finite. */

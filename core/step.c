@@ -1,4 +1,5 @@
-/* A step, from top to bottom: semi-implicit backward Euler of Baraff-Witkin 1998 eq. 18,
+/* A step, from top to bottom. Which way it goes forward in time is the integrator's (integrate.h); the usual one is
+ * semi-implicit backward Euler of Baraff-Witkin 1998 eq. 18,
  *
  *   (M - h df/dv - h^2 df/dx) dv = h (f + df/dx (h v + y)),    x += h (v + dv) + y,    v += dv,
  *
@@ -7,13 +8,15 @@
  *
  * What will keep cloth off cloth belongs between the solve and the judgement: it takes the candidate next_x and may change
  * it or ask for a shorter step. */
-#include "sim.h"
+#include "integrate.h"
+
+#include "stability.h"
 
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
-/* Elements a thread takes at a time; also the blocks in which largest stretches are kept. */
+/* The blocks of elements in which largest stretches are kept. */
 #define ELEMENT_BLOCK 512
 
 /* The longest wait between attempts at a longer step (Baraff-Witkin section 7). */
@@ -38,70 +41,13 @@ static void end_stage(toile_sim *sim, toile_stage_index stage, double *clock) {
 
 /* ---- stages ---- */
 
-static void evaluate(toile_sim *sim, double h) {
-    const toile_model *m = sim->model;
-    const toile_kernels *k = sim->kernels;
-    toile_work *w = &sim->work;
-    const double *x = sim->state.x, *v = sim->state.v;
-    double *ahead = w->ahead;
-    int triangles = m->springs_used ? 0 : m->triangles.padded, hinges = m->hinges.padded, springs = m->springs.padded;
-#pragma omp parallel num_threads(sim->threads) if (sim->threads > 1)
-    {
-#pragma omp for schedule(static)
-        for (int i = 0; i < 4 * m->particle_count; i++)
-            ahead[i] = h * v[i] + w->alter[i];
-#define END(count) (e + ELEMENT_BLOCK < count ? e + ELEMENT_BLOCK : count)
-#pragma omp for schedule(static) nowait
-        for (int e = 0; e < triangles; e += ELEMENT_BLOCK)
-            k->triangles(m, x, v, ahead, h, e, END(triangles), w->triangle);
-#pragma omp for schedule(static) nowait
-        for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
-            k->hinges(m, x, v, ahead, h, e, END(hinges), w->hinge);
-#pragma omp for schedule(static)
-        for (int e = 0; e < springs; e += ELEMENT_BLOCK)
-            k->springs(m, x, v, ahead, h, e, END(springs), w->spring);
-#pragma omp for schedule(static) nowait
-        for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
-            k->moments(m, e, END(hinges), w->hinge);
-    }
-}
-
-static void assemble(toile_sim *sim, double h) {
-    toile_work *w = &sim->work;
-    const toile_model *m = sim->model;
-    bool fast = toile_solves_fast(sim->settings);
-    toile_assembly a = {m, h, w->triangle, w->hinge, w->spring, w->force, w->drag, fast ? &w->fast : NULL,
-                        fast && sim->settings->linear_solver == TOILE_SOLVER_AUTO && m->springs_used};
-    int chunks = m->pattern.chunk_count;
-#pragma omp parallel num_threads(sim->threads) if (sim->threads > 1)
-    {
-        if (fast && m->springs_used) {
-#pragma omp for schedule(static)
-            for (int e = 0; e < m->springs.padded; e += ELEMENT_BLOCK)
-                sim->kernels->convert_springs(w->spring, e, END(m->springs.padded), w->fast.spring);
-        }
-#pragma omp for schedule(static)
-        for (int c = 0; c < chunks; c++)
-            sim->kernels->assemble(&a, c, &w->matrix, w->b);
-    }
-}
-
-static void propose(toile_sim *sim, double h) {
-    toile_work *w = &sim->work;
-    const double *x = sim->state.x, *v = sim->state.v;
-#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
-    for (int i = 0; i < 4 * sim->model->particle_count; i++) {
-        w->next_v[i] = v[i] + w->solution[i];
-        w->next_x[i] = x[i] + h * w->next_v[i] + w->alter[i];
-    }
-}
-
 /* Largest stretch, and largest change of it against the state's, over all triangles or stretch connections. */
 static void measure_stretch(toile_sim *sim, const double *x, const double *before, double *now, double *change,
                             double *largest) {
     const toile_model *m = sim->model;
     int count = m->springs_used ? (m->springs.stretch_count + 7) / 8 * 8 : m->triangles.padded;
     double *extreme = sim->work.extreme;
+#define END(count) (e + ELEMENT_BLOCK < count ? e + ELEMENT_BLOCK : count)
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
     for (int e = 0; e < count; e += ELEMENT_BLOCK) {
         double *own = extreme + 2 * (e / ELEMENT_BLOCK);
@@ -136,50 +82,88 @@ static void swap(double **a, double **b) {
     *b = t;
 }
 
-static void commit(toile_sim *sim, double h) {
+static void commit(toile_sim *sim, const toile_scheme *scheme) {
     toile_state *s = &sim->state;
     toile_work *w = &sim->work;
     swap(&s->x, &w->next_x);
     swap(&s->v, &w->next_v);
     swap(&s->dv, &w->solution);
     swap(&w->stretch, &w->next_stretch);
-    s->time += h;
-    toile_update_contacts(sim, w->r, h);
+    s->time += scheme->h;
+    toile_update_contacts(sim, w->r, scheme->reach);
+    toile_remember(sim, scheme, w->next_x);
+}
+
+static void count_step(toile_sim *sim, double h, bool forced, double largest_stretch) {
+    toile_counters *f = &sim->frame;
+    f->max_stretch = fmax(f->max_stretch, largest_stretch - 1);
+    f->step_min = f->steps ? fmin(f->step_min, h) : h;
+    f->step_max = fmax(f->step_max, h);
+    f->steps++;
+    f->forced += forced;
+    f->limited += sim->work.stability.step < sim->settings->time_step;
+    f->implicit_share += sim->work.stability.implicit_share;
+}
+
+/* ---- the three procedures (integrate.h); each leaves a candidate, false if it is not to be trusted ---- */
+
+static bool step_linear(toile_sim *sim, const toile_scheme *s, double *clock) {
+    toile_carry_over(sim, s);
+    toile_evaluate(sim, s);
+    end_stage(sim, STAGE_EVALUATE, clock);
+    toile_assemble(sim, s);
+    end_stage(sim, STAGE_ASSEMBLE, clock);
+    bool solved = toile_solve_step(sim, s->reach);
+    toile_propose(sim, s);
+    end_stage(sim, STAGE_SOLVE, clock);
+    return solved;
+}
+
+static bool step_explicit(toile_sim *sim, const toile_scheme *s, double *clock) {
+    bool stable = toile_step_explicitly(sim, s);
+    end_stage(sim, STAGE_EVALUATE, clock);
+    return stable;
+}
+
+static bool step_newton(toile_sim *sim, const toile_scheme *s, double *clock) {
+    bool balanced = false, moves = true;
+    toile_newton_start(sim, s);
+    for (int k = 0; moves && !(balanced = toile_newton_balanced(sim, s)) && k < sim->settings->newton_iterations_max; k++) {
+        end_stage(sim, STAGE_EVALUATE, clock);
+        toile_newton_assemble(sim, s);
+        end_stage(sim, STAGE_ASSEMBLE, clock);
+        moves = toile_solve_step(sim, s->h);
+        end_stage(sim, STAGE_SOLVE, clock);
+        moves = moves && toile_newton_advance(sim, s);
+    }
+    toile_newton_finish(sim, s);
+    end_stage(sim, STAGE_EVALUATE, clock);
+    return balanced;
 }
 
 /* ---- one step ---- */
 
 static verdict step(toile_sim *sim, double h, bool last_chance) {
+    static bool (*const PROCEDURES[])(toile_sim *, const toile_scheme *, double *) = {
+        [TOILE_LINEAR] = step_linear, [TOILE_EXPLICIT] = step_explicit, [TOILE_NEWTON] = step_newton};
     double clock = toile_clock(), largest = 0;
+    toile_scheme scheme = toile_scheme_of(sim, h);
     bool solved = false;
 
+    toile_set_shares(sim, h);
     toile_find_contacts(sim, h);
-    memcpy(sim->work.solution, sim->state.dv, 4 * (size_t)sim->model->particle_count * sizeof(double));
+    toile_guess(sim, &scheme);
     for (int pass = 0; pass == 0 || (pass < CONTACT_PASSES && toile_find_missed(sim, h)); pass++) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
-
-        toile_external_forces(sim, h);
-        evaluate(sim, h);
-        end_stage(sim, STAGE_EVALUATE, &clock);
-
-        assemble(sim, h);
-        end_stage(sim, STAGE_ASSEMBLE, &clock);
-
-        solved = toile_solve_step(sim, h);
-        propose(sim, h);
-        end_stage(sim, STAGE_SOLVE, &clock);
+        solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
     }
     end_stage(sim, STAGE_SOLID, &clock);
 
     verdict v = judge(sim, solved, &largest);
     if (v == ACCEPTED || (v == REJECTED && last_chance)) {
-        commit(sim, h);
-        sim->frame.max_stretch = fmax(sim->frame.max_stretch, largest - 1);
-        sim->frame.step_min = sim->frame.steps ? fmin(sim->frame.step_min, h) : h;
-        sim->frame.step_max = fmax(sim->frame.step_max, h);
-        sim->frame.steps++;
-        sim->frame.forced += v == REJECTED;
+        commit(sim, &scheme);
+        count_step(sim, h, v == REJECTED, largest);
         v = ACCEPTED;
     } else {
         sim->frame.rejected++;
@@ -215,6 +199,9 @@ static void add_counters(toile_counters *total, const toile_counters *frame) {
     total->steps += frame->steps;
     total->rejected += frame->rejected;
     total->forced += frame->forced;
+    total->limited += frame->limited;
+    total->implicit_share += frame->implicit_share;
+    total->newton_iterations += frame->newton_iterations;
     total->iterations += frame->iterations;
     total->row_multiplies += frame->row_multiplies;
     total->seconds += frame->seconds;
@@ -252,7 +239,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
             break;
         }
         /* steps of equal length up to the frame's end */
-        double remaining = end - s->time, longest = ldexp(set->time_step, -s->level);
+        double remaining = end - s->time, longest = ldexp(fmin(set->time_step, sim->work.stability.step), -s->level);
         double h = remaining / ceil(remaining / longest - 1e-6);
         bool last_chance = h / 2 < set->time_step_min;
         verdict v = step(sim, h, last_chance);

@@ -314,11 +314,12 @@ static toile_world *shaken(const char *model, int irregular) {
 static void evaluate_with(const toile_kernels *k, toile_sim *sim, double h) {
     const toile_model *m = sim->model;
     toile_work *w = &sim->work;
+    toile_evaluation at = {.model = m, .x = sim->state.x, .v = sim->state.v, .d = w->ahead, .h = h, .turn = h};
     if (!m->springs_used)
-        k->triangles(m, sim->state.x, sim->state.v, w->ahead, h, 0, m->triangles.padded, w->triangle);
-    k->hinges(m, sim->state.x, sim->state.v, w->ahead, h, 0, m->hinges.padded, w->hinge);
+        k->triangles(&at, 0, m->triangles.padded, w->triangle);
+    k->hinges(&at, 0, m->hinges.padded, w->hinge);
     k->moments(m, 0, m->hinges.padded, w->hinge);
-    k->springs(m, sim->state.x, sim->state.v, w->ahead, h, 0, m->springs.padded, w->spring);
+    k->springs(&at, 0, m->springs.padded, w->spring);
     toile_assembly a = {m, h, w->triangle, w->hinge, w->spring, w->force, w->drag, NULL, false};
     for (int c = 0; c < m->pattern.chunk_count; c++)
         k->assemble(&a, c, &w->matrix, w->b);
