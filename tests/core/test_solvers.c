@@ -7,6 +7,9 @@
 #include "solve_corepcg.h"
 #include "solve_decompose.h"
 #include "solve_linear.h"
+#ifdef TOILE_MUMPS
+#include "solve_mumps.h"
+#endif
 #include "solve_stop.h"
 #include "solve_upcg.h"
 #include "world.h"
@@ -18,9 +21,20 @@ enum { NONE, SCENE, PINS, PLANES, MIXED, MOVING, EVERYTHING, ALL_PLANES, CONSTRA
 static const char *const KIND_NAMES[] = {"none",  "scene",  "pins",       "planes",
                                          "mixed", "moving", "everything", "all planes"};
 
-enum { CHOLMOD, CHOLMOD_FIXED, UPCG, COREPCG, COREPCG_FIXED, DECOMPOSE, SOLVERS };
-static const char *const SOLVER_NAMES[] = {"cholmod", "cholmod fixed", "upcg",
-                                           "corepcg", "corepcg fixed", "decompose"};
+enum {
+    CHOLMOD,
+    CHOLMOD_FIXED,
+    UPCG,
+    COREPCG,
+    COREPCG_FIXED,
+    DECOMPOSE,
+#ifdef TOILE_MUMPS
+    MUMPS,
+#endif
+    SOLVERS
+};
+static const char *const SOLVER_NAMES[] = {"cholmod",       "cholmod fixed", "upcg", "corepcg",
+                                           "corepcg fixed", "decompose",     "mumps"};
 
 /* ---- systems ---- */
 
@@ -244,6 +258,9 @@ typedef struct solver {
     toile_upcg *upcg;
     toile_corepcg *corepcg;
     toile_decompose *decompose;
+#ifdef TOILE_MUMPS
+    toile_mumps *mumps;
+#endif
 } solver;
 
 static toile_status make_solver(toile_memory *memory, const toile_model *model, int kind, solver *s,
@@ -255,6 +272,9 @@ static toile_status make_solver(toile_memory *memory, const toile_model *model, 
     case UPCG: return toile_upcg_make(memory, model, &s->upcg, error);
     case COREPCG:
     case COREPCG_FIXED: return toile_corepcg_make(memory, model, kind == COREPCG_FIXED, &s->corepcg, error);
+#ifdef TOILE_MUMPS
+    case MUMPS: return toile_mumps_make(memory, model, false, &s->mumps, error);
+#endif
     default: return toile_decompose_make(memory, model, &s->decompose, error);
     }
 }
@@ -264,6 +284,9 @@ static void free_solver(solver *s) {
     toile_upcg_free(s->upcg);
     toile_corepcg_free(s->corepcg);
     toile_decompose_free(s->decompose);
+#ifdef TOILE_MUMPS
+    toile_mumps_free(s->mumps);
+#endif
 }
 
 static toile_system system_of(problem *p, double tolerance, int threads, bool warm) {
@@ -290,6 +313,9 @@ static toile_status run_solver(solver *s, problem *p, toile_system *system) {
     case UPCG: toile_upcg_solve(s->upcg, system); return TOILE_OK;
     case COREPCG:
     case COREPCG_FIXED: return toile_corepcg_solve(s->corepcg, system, &p->assembly, &error);
+#ifdef TOILE_MUMPS
+    case MUMPS: return toile_mumps_solve(s->mumps, system, &error);
+#endif
     default: toile_decompose_solve(s->decompose, system); return TOILE_OK;
     }
 }
@@ -357,7 +383,7 @@ static void check_agreement(problem *p, const char *name) {
             solver s;
             toile_error error;
             CHECK(make_solver(&p->memory, p->sim->model, k, &s, &error) == TOILE_OK, "%s", error.message);
-            bool direct = k == CHOLMOD || k == CHOLMOD_FIXED;
+            bool direct = k == CHOLMOD || k == CHOLMOD_FIXED || k > DECOMPOSE;
             for (int t = 0; t < 3; t++)
                 for (int warm = 0; warm < 2; warm++) {
                     toile_system system = system_of(p, TOLERANCES[t], 1, warm);
