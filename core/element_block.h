@@ -6,7 +6,7 @@
 #include "lanes.h"
 
 /* Adds what triangle `code` gives to a block: a a' H_uu + b b' H_vv + a b' H_uv + b a' H_uv', see model.h. */
-TOILE_INLINE void toile_add_triangle(const toile_assembly *a, int code, double B[9]) {
+TOILE_INLINE void add_triangle(const toile_assembly *a, int code, double B[9]) {
     int t = code >> 4, p = (code >> 2) & 3, q = code & 3;
     const double *c = a->model->triangles.corner + 6 * (size_t)t;
     const double *r = a->triangle + (size_t)t * TOILE_TRIANGLE_RECORD, *uu = r + 6, *vv = r + 12, *uv = r + 18;
@@ -23,7 +23,7 @@ TOILE_INLINE void toile_add_triangle(const toile_assembly *a, int code, double B
     B[8] += aa * uu[5] + bb * vv[5] + (ab + ba) * uv[8];
 }
 
-TOILE_INLINE void toile_add_hinge(const toile_assembly *a, int code, double B[9]) {
+TOILE_INLINE void add_hinge(const toile_assembly *a, int code, double B[9]) {
     const double *r = a->hinge + (size_t)(code >> 4) * TOILE_HINGE_RECORD;
     const double *p = r + 3 * ((code >> 2) & 3), *q = r + 3 * (code & 3);
     for (int i = 0; i < 3; i++) {
@@ -33,7 +33,7 @@ TOILE_INLINE void toile_add_hinge(const toile_assembly *a, int code, double B[9]
     }
 }
 
-TOILE_INLINE void toile_add_spring(const toile_assembly *a, int code, double sign, double B[9]) {
+TOILE_INLINE void add_spring(const toile_assembly *a, int code, double sign, double B[9]) {
     const double *r = a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD;
     double along = sign * r[3], across = sign * r[4];
     for (int i = 0; i < 3; i++) {

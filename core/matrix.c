@@ -11,12 +11,12 @@ TOILE_INLINE void add_elements(const toile_assembly *a, int block, double spring
     const toile_pattern *p = &a->model->pattern;
     if (a->model->springs_used) {
         for (int k = p->spring_begin[block]; k < p->spring_begin[block + 1]; k++)
-            toile_add_spring(a, p->spring_code[k], spring_sign, B);
+            add_spring(a, p->spring_code[k], spring_sign, B);
     } else {
         for (int k = p->triangle_begin[block]; k < p->triangle_begin[block + 1]; k++)
-            toile_add_triangle(a, p->triangle_code[k], B);
+            add_triangle(a, p->triangle_code[k], B);
         for (int k = p->hinge_begin[block]; k < p->hinge_begin[block + 1]; k++)
-            toile_add_hinge(a, p->hinge_code[k], B);
+            add_hinge(a, p->hinge_code[k], B);
     }
 }
 

@@ -41,10 +41,10 @@ static void core_block(const toile_assembly *a, int k, double B[9]) {
     if (m->springs_used) {
         for (int e = p->spring_begin[block]; e < p->spring_begin[block + 1]; e++)
             if (is_core_spring(m, p->spring_code[e]))
-                toile_add_spring(a, p->spring_code[e], -1, B);
+                add_spring(a, p->spring_code[e], -1, B);
     } else {
         for (int e = p->triangle_begin[block]; e < p->triangle_begin[block + 1]; e++)
-            toile_add_triangle(a, p->triangle_code[e], B);
+            add_triangle(a, p->triangle_code[e], B);
     }
 }
 
