@@ -71,6 +71,7 @@ static toile_world *build_world(const char *model, int nu, int nv, int frames) {
     toile_create(NULL, &w);
     toile_set(w, "cloth_model", model);
     toile_set(w, "threads", "1");
+    toile_set(w, "linear_solver", "mpcg"); /* leaves a whole matrix behind */
     toile_add_fabric(w, "cotton", &fabric);
     grid.fabric = fabric;
     toile_add_grid(w, &grid, &sheet);
@@ -115,8 +116,13 @@ static problem *step_system(const char *model, int nu, int nv, int frames) {
     p->n = (size_t)p->sim->model->particle_count;
     make_vectors(p);
     const toile_work *w = &p->sim->work;
-    p->assembly = (toile_assembly){
-        p->sim->model, p->sim->total.step_max, w->triangle, w->hinge, w->spring, w->force, w->drag};
+    p->assembly = (toile_assembly){.model = p->sim->model,
+                                   .h = p->sim->total.step_max,
+                                   .triangle = w->triangle,
+                                   .hinge = w->hinge,
+                                   .spring = w->spring,
+                                   .force = w->force,
+                                   .drag = w->drag};
     memcpy(p->matrix.diagonal, w->matrix.diagonal, 12 * p->n * sizeof(double));
     memcpy(p->matrix.off, w->matrix.off, 9 * (size_t)p->matrix.pattern->off_count * sizeof(double));
     memcpy(p->b, w->b, 4 * p->n * sizeof(double));
