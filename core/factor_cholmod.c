@@ -1,6 +1,7 @@
 #include "factor_cholmod.h"
 
 #include <cholmod.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -17,12 +18,9 @@ struct toile_cholesky {
     int analyses;
     double flops;
     int size;
+    int (*get_blas_threads)(void); /* of OpenBLAS; null if the BLAS is another */
+    void (*set_blas_threads)(int);
 };
-
-/* Threaded OpenBLAS has this; others do not. Its threads fight with ours and make a factor slower on few
- * cores. */
-extern void openblas_set_num_threads(int threads) __attribute__((weak));
-extern int openblas_get_num_threads(void) __attribute__((weak));
 
 typedef struct alone {
     int levels, blas;
@@ -30,19 +28,20 @@ typedef struct alone {
 
 /* CHOLMOD 3 opens a team of four threads for loops of some microseconds, whatever the machine has; on two
  * cores that makes a factor two to three times slower. It has no setting for it, but OpenMP has: no level may
- * be parallel. */
-static alone go_alone(void) {
-    alone a = {omp_get_max_active_levels(), openblas_get_num_threads ? openblas_get_num_threads() : 1};
+ * be parallel. A threaded OpenBLAS does the same harm in its own way. */
+static alone go_alone(const toile_cholesky *c) {
+    alone a = {omp_get_max_active_levels(),
+               c->get_blas_threads && c->set_blas_threads ? c->get_blas_threads() : 1};
     omp_set_max_active_levels(0);
-    if (openblas_set_num_threads && a.blas != 1)
-        openblas_set_num_threads(1);
+    if (a.blas != 1)
+        c->set_blas_threads(1);
     return a;
 }
 
-static void go_back(alone a) {
+static void go_back(const toile_cholesky *c, alone a) {
     omp_set_max_active_levels(a.levels);
-    if (openblas_set_num_threads && a.blas != 1)
-        openblas_set_num_threads(a.blas);
+    if (a.blas != 1)
+        c->set_blas_threads(a.blas);
 }
 
 toile_status toile_cholesky_make(toile_memory *memory, toile_cholesky **cholesky, toile_error *error) {
@@ -59,6 +58,8 @@ toile_status toile_cholesky_make(toile_memory *memory, toile_cholesky **cholesky
     c->common.try_catch = 1; /* no message either */
     c->common.supernodal = CHOLMOD_SUPERNODAL;
     c->common.quick_return_if_not_posdef = 1;
+    *(void **)&c->get_blas_threads = dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
+    *(void **)&c->set_blas_threads = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
     *cholesky = c;
     return TOILE_OK;
 }
@@ -150,7 +151,7 @@ toile_status toile_cholesky_factor(toile_cholesky *c, toile_reduced *matrix, toi
         if (!(fabs(matrix->value[k]) < 1e300))
             return toile_fail(error, TOILE_DIVERGED,
                               "the matrix of the step has numbers that are not finite");
-    alone before = go_alone();
+    alone before = go_alone(c);
     if (!c->factor || c->structure != matrix->structure)
         status = analyse(c, &A, matrix->structure, error);
     if (status == TOILE_OK) {
@@ -158,7 +159,7 @@ toile_status toile_cholesky_factor(toile_cholesky *c, toile_reduced *matrix, toi
         cholmod_factorize(&A, c->factor, &c->common);
         status = judge(c, error);
     }
-    go_back(before);
+    go_back(c, before);
     if (status == TOILE_NO_MEMORY)
         forget(c);
     return status;
@@ -175,9 +176,9 @@ toile_status toile_cholesky_solve(toile_cholesky *c, const double *b, double *x,
                        .dtype = CHOLMOD_DOUBLE};
     if (!n)
         return TOILE_OK;
-    alone before = go_alone();
+    alone before = go_alone(c);
     int done = cholmod_solve2(CHOLMOD_A, c->factor, &B, NULL, &c->x, NULL, &c->y, &c->e, &c->common);
-    go_back(before);
+    go_back(c, before);
     if (!done)
         return judge(c, error);
     memcpy(x, c->x->x, n * sizeof *x);
