@@ -3,6 +3,7 @@
  * Every figure is the fastest of several turns, and figures that are compared are measured in turn in one run: other
  * programs can only make a turn slower. Blender runs its cloth in a process of its own, from a script that the caller
  * names; without Blender or the script that part says so. */
+#include "bench.h"
 #include "commands.h"
 #include "solve_linear.h"
 #include "world.h"
@@ -17,6 +18,7 @@
 
 #define TURNS 7
 #define DEFAULT_SCRIPT "../shared/blender/blender_cloth_bench.py"
+#define BULLET_SOURCE "tests/bench/bullet_sheet.cpp"
 #define FRAMES 60
 
 static const int SIZES[] = {41, 81, 161};
@@ -32,7 +34,7 @@ typedef struct bench {
 
 /* ---- scenes: the sheets of the Blender benchmark, cotton, 1 m ---- */
 
-static toile_status make_sheet(const char *scene, const char *model, int n, int threads, toile_world **out) {
+toile_status bench_make_sheet(const char *scene, const char *model, int n, int threads, toile_world **out) {
     toile_world *w = NULL;
     char number[16];
     int fabric, sheet, pins[4096], count = 0;
@@ -128,7 +130,7 @@ static double read_bandwidth(int threads) {
 
 static void measure_parts(bench *b, const char *model, int n) {
     toile_world *w;
-    if (make_sheet("pinned", model, n, b->threads, &w) != TOILE_OK)
+    if (bench_make_sheet("pinned", model, n, b->threads, &w) != TOILE_OK)
         return;
     for (int f = 0; f < 6; f++) /* into the fall, so that nothing is at rest */
         toile_advance(w, 1.0 / 24);
@@ -227,7 +229,7 @@ static void measure_frames(bench *b, const char *scene, int n, bool blender) {
         toile_statistics s[2];
         for (int all = 0; all < 2; all++) {
             toile_world *w;
-            if (make_sheet(scene, MODELS[k], n, all ? b->threads : 1, &w) != TOILE_OK)
+            if (bench_make_sheet(scene, MODELS[k], n, all ? b->threads : 1, &w) != TOILE_OK)
                 return;
             seconds[all] = run_sheet(w, scene, frames, &s[all]) / frames;
             toile_destroy(w);
@@ -285,15 +287,17 @@ static int bench_step(bench *b, int largest) {
 }
 
 int toile_command_bench(int argc, char **argv) {
-    static const char *const NAMES[] = {"step", NULL};
     bench b = {.threads = omp_get_num_procs(), .script = DEFAULT_SCRIPT};
     int largest = SIZES[SIZE_COUNT - 1];
+    const char *only = NULL, *bullet = BULLET_SOURCE;
     toile_option options[] = {
         {"--json", NULL, TOILE_OPTION_FLAG, &b.json, NULL, "print the results as JSON", NULL},
         {"--threads", NULL, TOILE_OPTION_WHOLE, &b.threads, "N", "threads of the second measurement", NULL},
         {"--frames", NULL, TOILE_OPTION_WHOLE, &b.frames, "N", "frames of each run (60; 15 of the largest sheet)", NULL},
         {"--largest", NULL, TOILE_OPTION_WHOLE, &largest, "N", "leave out sheets of more than N x N particles", NULL},
-        {"--blender-script", NULL, TOILE_OPTION_TEXT, &b.script, "FILE", "script that measures Blender's cloth", NULL}};
+        {"--blender-script", NULL, TOILE_OPTION_TEXT, &b.script, "FILE", "script that measures Blender's cloth", NULL},
+        {"--only", NULL, TOILE_OPTION_TEXT, &only, "TEXT", "solvers: keys that contain this", NULL},
+        {"--bullet-source", NULL, TOILE_OPTION_TEXT, &bullet, "FILE", "program that measures Bullet's cloth", NULL}};
     static const char *const operands[] = {"NAME"};
     const char *given[1] = {"step"};
     toile_syntax syntax = {"toile bench step [--json] [--threads N] [--largest N]",
@@ -302,8 +306,10 @@ int toile_command_bench(int argc, char **argv) {
     int exit_code;
     if (!toile_parse_options(&syntax, argc, argv, given, &exit_code))
         return exit_code;
-    if (strcmp(given[0], NAMES[0]) != 0)
-        return toile_complain(TOILE_EXIT_USAGE, "there is no benchmark \"%s\"; there is: step", given[0]);
+    if (strcmp(given[0], "solvers") == 0)
+        return bench_solvers(only, b.json, b.script, bullet);
+    if (strcmp(given[0], "step") != 0)
+        return toile_complain(TOILE_EXIT_USAGE, "there is no benchmark \"%s\"; there are: step, solvers", given[0]);
     if (b.threads < 1)
         b.threads = 1;
     return bench_step(&b, largest);
