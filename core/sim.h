@@ -61,7 +61,8 @@ typedef struct toile_work {
     double *alter, *ahead;             /* y of eq. 17, and d = h v + y, (n x 4) */
     double *at_x, *at_v;               /* where forces are taken if not at the state, (n x 4) or null */
     double *shift;                     /* x' = x + reach v' + shift (integrate.h), (n x 4) */
-    double *balance;                   /* M dv - h f of a Newton iterate, kg m/s, (n x 4) or null */
+    double *balance, *last_balance;    /* M dv - h f of a Newton iterate and of the one before, kg m/s, (n x 4) or null */
+    double *direction, downhill;       /* of the last Newton iteration, and solution . balance there */
     toile_stability stability;
     double *triangle, *hinge, *spring; /* element records */
     double *stretch, *next_stretch;    /* see kernels.h */
