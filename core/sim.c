@@ -35,6 +35,8 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
                   {&w->at_v, elsewhere},
                   {&w->shift, 4 * n},
                   {&w->balance, newton ? 4 * n : 0},
+                  {&w->last_balance, newton ? 4 * n : 0},
+                  {&w->direction, newton ? 4 * n : 0},
                   {&w->triangle, m->springs_used ? 0 : t * TOILE_TRIANGLE_RECORD},
                   {&w->hinge, (size_t)m->hinges.padded * TOILE_HINGE_RECORD},
                   {&w->spring, (size_t)m->springs.padded * TOILE_SPRING_RECORD + 12} /* one empty */,
@@ -95,7 +97,7 @@ void toile_sim_free(toile_sim *sim) {
         return;
     toile_work *w = &sim->work;
     void *blocks[] = {w->next_x, w->next_v, w->solution, w->friction, w->force, w->drag, w->triangle_air, w->alter, w->ahead,
-                      w->at_x, w->at_v, w->shift, w->balance,
+                      w->at_x, w->at_v, w->shift, w->balance, w->last_balance, w->direction,
                       w->triangle, w->hinge, w->spring, w->stretch, w->next_stretch, w->extreme, w->matrix.diagonal,
                       w->matrix.off, w->matrix.spill, w->b, w->r, w->p, w->s, w->q, w->inverse, w->partial,
                       w->constraints.filter, w->constraints.z, w->constraints.particle, w->constraints.chunk_begin,

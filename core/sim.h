@@ -48,7 +48,7 @@ typedef struct toile_stability {
     double *stiffness, *viscosity;     /* of what is always explicit, per particle, N/m, N s/m, (n) or null */
     /* 1 implicit, 0 explicit; null if the integrator treats all elements alike */
     double *stretch_share, *shear_share, *hinge_share, *spring_share;
-    double share_step;                 /* the step that the shares are for, s */
+    double share_step;                 /* the step that the shares are for, s, as a float */
     double implicit_share;             /* mean of the shares */
 } toile_stability;
 
@@ -62,7 +62,8 @@ typedef struct toile_work {
     double *alter, *ahead;             /* y of eq. 17, and d = h v + y, (n x 4) */
     double *at_x, *at_v;               /* where forces are taken if not at the state, (n x 4) or null */
     double *shift;                     /* x' = x + reach v' + shift (integrate.h), (n x 4) */
-    double *balance;                   /* M dv - h f of a Newton iterate, kg m/s, (n x 4) or null */
+    double *balance, *last_balance;    /* M dv - h f of a Newton iterate and of the one before, kg m/s, (n x 4) or null */
+    double *direction, downhill;       /* of the last Newton iteration, and solution . balance there */
     toile_stability stability;
     double *triangle, *hinge, *spring; /* element records */
     double *stretch, *next_stretch;    /* see kernels.h */

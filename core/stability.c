@@ -157,9 +157,10 @@ static double mean_share(const toile_sim *sim) {
     return all > 0 ? implicit / all : 1;
 }
 
-void toile_set_shares(toile_sim *sim, double h) {
+void toile_set_shares(toile_sim *sim, double step) {
     toile_stability *s = &sim->work.stability;
     const toile_model *m = sim->model;
+    double h = (float)step; /* steps that differ by rounding have the same shares */
     if (!decides(toile_integrator(sim->settings)) || s->share_step == h)
         return;
     double threshold = sim->settings->aimex_threshold, least_damping = INFINITY;

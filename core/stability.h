@@ -37,8 +37,8 @@ toile_status toile_stability_check(const toile_sim *sim, toile_error *error);
 /* A line for the user if steps will be shorter than time_step for stability; false if not. */
 bool toile_stability_note(const toile_sim *sim, char *text, size_t size);
 
-/* Which elements are implicit in a step of length h. */
-void toile_set_shares(toile_sim *sim, double h);
+/* Which elements are implicit in a step. */
+void toile_set_shares(toile_sim *sim, double step);
 
 /* Is drag, which has no place in the longest stable step, slow enough? */
 bool toile_drag_is_stable(toile_sim *sim, int integrator, double h);

@@ -240,7 +240,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
         }
         /* steps of equal length up to the frame's end */
         double remaining = end - s->time, longest = ldexp(fmin(set->time_step, sim->work.stability.step), -s->level);
-        double h = remaining / ceil(remaining / longest - 1e-6);
+        double h = remaining / fmax(1, ceil(remaining / longest - 1e-6));
         bool last_chance = h / 2 < set->time_step_min;
         verdict v = step(sim, h, last_chance);
         if (v == BROKEN && last_chance) {
