@@ -11,10 +11,7 @@
 #ifdef TOILE_MUMPS
 #include "solve_mumps.h"
 #endif
-#if __has_include("fast.h")
 #include "fast.h"
-#define HAVE_AUTO
-#endif
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,9 +62,7 @@ bench_solver *bench_solver_make(const char *name, bench_case *c) {
 #ifdef TOILE_MUMPS
     case MUMPS: ok = toile_mumps_make(&c->memory, m, true, &s->mumps, &error) == TOILE_OK; break;
 #endif
-#ifdef HAVE_AUTO
     case AUTO: break;
-#endif
     default: ok = false;
     }
     if (ok)
@@ -192,7 +187,6 @@ static double mpcg_effort(bench_solver *s, const bench_system *system, double er
 
 /* ---- auto: what a simulation's step calls ---- */
 
-#ifdef HAVE_AUTO
 /* Puts the system into the simulation's work space as a step would have left it. Not timed: it belongs to the
  * assembly. */
 static void load_auto(bench_case *c, const bench_system *system) {
@@ -225,6 +219,7 @@ static void load_auto(bench_case *c, const bench_system *system) {
         sim->kernels->convert_springs(w->spring, 0, m->springs.padded, w->fast.spring);
     for (int chunk = 0; chunk < p->chunk_count; chunk++)
         sim->kernels->assemble(&a, chunk, &w->matrix, w->b);
+    w->assembly = a;
 }
 
 static bool solve_auto(bench_case *c, double tolerance, int threads, int *iterations) {
@@ -242,7 +237,6 @@ static bool solve_auto(bench_case *c, double tolerance, int threads, int *iterat
     *iterations = (int)(sim->frame.iterations - before);
     return converged;
 }
-#endif
 
 /* ---- all ---- */
 
@@ -260,10 +254,8 @@ bench_run bench_solve(bench_solver *s, const bench_system *system, double effort
                         .iterations_max = 100000,
                         .threads = threads};
     memset(c->x, 0, 4 * (size_t)c->sim->model->particle_count * sizeof(double));
-#ifdef HAVE_AUTO
     if (s->kind == AUTO)
         load_auto(c, system);
-#endif
     double wall = toile_clock(), begin = bench_cpu();
     switch (s->kind) {
     case CHOLMOD: run.sound = toile_cholmod_solve(s->cholmod, &job, &error) == TOILE_OK; break;
@@ -279,17 +271,13 @@ bench_run bench_solve(bench_solver *s, const bench_system *system, double effort
 #ifdef TOILE_MUMPS
     case MUMPS: run.sound = toile_mumps_solve(s->mumps, &job, &error) == TOILE_OK; break;
 #endif
-#ifdef HAVE_AUTO
     case AUTO: job.converged = solve_auto(c, effort, threads, &job.iterations); break;
-#endif
     default: run.sound = false;
     }
     run.seconds = bench_cpu() - begin;
     run.wall = toile_clock() - wall;
-#ifdef HAVE_AUTO
     if (s->kind == AUTO)
         memcpy(c->x, c->sim->work.solution, 4 * (size_t)c->sim->model->particle_count * sizeof(double));
-#endif
     run.sound = run.sound && job.converged;
     run.iterations = job.iterations;
     run.rows = job.row_multiplies;
@@ -298,7 +286,6 @@ bench_run bench_solve(bench_solver *s, const bench_system *system, double effort
 }
 
 bool bench_products(bench_case *c, const bench_system *system, double *own, double *blocks) {
-#ifdef HAVE_AUTO
     typedef void product(const toile_fast *f, const toile_pattern *p, int chunk, const float *x, float *y);
     extern product toile_fast_multiply_sse2, toile_fast_multiply_avx2, toile_fast_multiply_avx512;
     const char *name = c->sim->kernels->name;
@@ -321,33 +308,26 @@ bool bench_products(bench_case *c, const bench_system *system, double *own, doub
         *blocks = fmin(*blocks, t[2] - t[1]);
     }
     return true;
-#else
-    (void)c, (void)system, (void)own, (void)blocks;
-    return false;
-#endif
 }
 
 bool bench_step_parts(bench_case *c, const bench_system *system, double *evaluate, double *assemble_auto,
                       double *assemble_all) {
-#ifdef HAVE_AUTO
     toile_sim *sim = c->sim;
     toile_work *w = &sim->work;
     const toile_model *m = sim->model;
     toile_assembly a = system->assembly;
     a.fast = &w->fast;
     a.diagonal_only = m->springs_used;
+    toile_evaluation at = {.model = m, .x = sim->state.x, .v = sim->state.v, .d = w->ahead, .h = c->step, .turn = c->step};
     *evaluate = *assemble_auto = *assemble_all = INFINITY;
     load_auto(c, system);
     for (int turn = 0; turn < 7; turn++) {
         double t[4] = {bench_cpu()};
         if (m->springs_used) {
-            sim->kernels->springs(m, sim->state.x, sim->state.v, w->ahead, c->step, 0, m->springs.padded,
-                                  w->spring);
+            sim->kernels->springs(&at, 0, m->springs.padded, w->spring);
         } else {
-            sim->kernels->triangles(m, sim->state.x, sim->state.v, w->ahead, c->step, 0, m->triangles.padded,
-                                    w->triangle);
-            sim->kernels->hinges(m, sim->state.x, sim->state.v, w->ahead, c->step, 0, m->hinges.padded,
-                                 w->hinge);
+            sim->kernels->triangles(&at, 0, m->triangles.padded, w->triangle);
+            sim->kernels->hinges(&at, 0, m->hinges.padded, w->hinge);
             sim->kernels->moments(m, 0, m->hinges.padded, w->hinge);
         }
         t[1] = bench_cpu();
@@ -364,10 +344,6 @@ bool bench_step_parts(bench_case *c, const bench_system *system, double *evaluat
         *assemble_all = fmin(*assemble_all, t[3] - t[2]);
     }
     return true;
-#else
-    (void)c, (void)system, (void)evaluate, (void)assemble_auto, (void)assemble_all;
-    return false;
-#endif
 }
 
 double bench_effort(bench_solver *s, const bench_system *system, double error) {

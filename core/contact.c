@@ -79,10 +79,14 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
         found->mode = TOILE_TOUCH_SLIDE;
     }
     memset(found->direction, 0, sizeof found->direction);
+    found->turning = 0;
     if (found->mode != TOILE_TOUCH_SLIDE)
         return;
     bool still = speed * mass <= 1e-9 * h * found->force || speed == 0;
     double hold = solid->friction_kinetic * found->force, stop = mass * speed / h;
+    /* friction turns with the slip: d f / d v = - mu N / |slip| across it. Left explicit, it shakes slow cloth apart, for a
+     * step's friction can be many times its slip. */
+    found->turning = hold / fmax(speed, 0.01 * h * hold / mass + 1e-12);
     for (int k = 0; k < 3; k++) {
         found->direction[k] = !still ? slip[k] / speed : kept ? touch->direction[k] : 0;
         friction[k] = -(kept ? hold : fmin(hold, stop)) * found->direction[k];

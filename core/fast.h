@@ -70,6 +70,7 @@ typedef struct toile_fast_job {
     int iterations_max, threads;
     int iterations;              /* out */
     bool converged;              /* out: x is good enough */
+    double gained;               /* out: what the run took off the squared error */
     bool sound;                  /* out: false if the factor or the numbers broke down */
 } toile_fast_job;
 

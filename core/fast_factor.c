@@ -120,6 +120,24 @@ TOILE_INLINE float *target_of(const toile_fast *f, int stream, int target) {
     return stream == 1 && k >= first ? f->meet_off + 12 * (size_t)(k - first) : f->work_off + 12 * (size_t)k;
 }
 
+/* Fill X' W between two rows that the pattern has no block for: most of it is taken off both diagonals instead, so that the
+ * factor keeps what the matrix does to cloth that moves as a whole (Gustafsson 1978, relaxed). All of it would make pivots
+ * fail; 0.8 cuts iterations on triangle sheets by a third (measured: 0.5, 0.8, 0.9, 0.95). */
+#define FILL_KEPT 0.8f
+TOILE_INLINE void add_to_diagonals(const toile_fast *f, int stream, int i, int j, block X, block W) {
+    block F = minus_transposed_times((block){{f4_set(0), f4_set(0), f4_set(0)}}, X, W);
+    float xy = 0.5f * (F.r[0][1] + F.r[1][0]), xz = 0.5f * (F.r[0][2] + F.r[2][0]), yz = 0.5f * (F.r[1][2] + F.r[2][1]);
+    f4 kept = f4_set(FILL_KEPT);
+    float *rows[2] = {target_of(f, stream, i), target_of(f, stream, j)};
+    for (int k = 0; k < 2; k++) {
+        block D = load_block(rows[k]);
+        D.r[0] += kept * (f4){F.r[0][0], xy, xz, 0};
+        D.r[1] += kept * (f4){xy, F.r[1][1], yz, 0};
+        D.r[2] += kept * (f4){xz, yz, F.r[2][2], 0};
+        store_block(rows[k], D);
+    }
+}
+
 bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraints *constraints, double shift, int stream) {
     const toile_fast_pattern *p = &f->pattern;
     int begin = p->stream_begin[stream], end = p->stream_begin[stream + 1], middle = p->stream_begin[TOILE_STREAMS];
@@ -152,8 +170,12 @@ bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraint
                 for (int b = 0; b < 3; b++)
                     lower[3 * a + b] = W.r[a][b];
             for (int u = p->update_begin[k]; u < p->update_begin[k + 1]; u++) {
-                float *T = target_of(f, stream, p->update_target[u]);
                 block X = load_block(f->work_off + 12 * (size_t)p->update_with[u]);
+                if (p->update_target[u] < 0) {
+                    add_to_diagonals(f, stream, p->column[p->update_with[u]], p->column[k], X, W);
+                    continue;
+                }
+                float *T = target_of(f, stream, p->update_target[u]);
                 store_block(T, minus_transposed_times(load_block(T), X, W));
             }
         }

@@ -77,8 +77,10 @@ static int find_later(const toile_fast_pattern *f, const int *position, int from
     return -1;
 }
 
-/* Eliminating a row changes block (j, k) of its later neighbours j <= k, if the pattern has it. */
-static bool list_updates(toile_memory *memory, toile_fast_pattern *f, const int *position) {
+/* Eliminating a row changes block (j, k) of its later neighbours j <= k. If the pattern does not have it, triangles note the
+ * pair with target -1 (see add_to_diagonals in fast_factor.c); neighbours along stretch connections are all but orthogonal, and
+ * nothing is lost without. */
+static bool list_updates(toile_memory *memory, toile_fast_pattern *f, const int *position, bool dropped) {
     f->update_begin = ints(memory, f->off_count + 1);
     if (!f->update_begin)
         return false;
@@ -89,11 +91,11 @@ static bool list_updates(toile_memory *memory, toile_fast_pattern *f, const int 
                 f->update_begin[k] = count;
                 for (int j = f->begin[p]; j <= k; j++) {
                     int target = j == k ? f->column[k] : find_later(f, position, position[f->column[j]], position[f->column[k]]);
-                    if (target < 0)
+                    if (target < 0 && !dropped)
                         continue;
                     if (pass) {
                         f->update_with[count] = j;
-                        f->update_target[count] = j == k ? target : f->n + target;
+                        f->update_target[count] = target < 0 ? -1 : j == k ? target : f->n + target;
                     }
                     count++;
                 }
@@ -172,7 +174,7 @@ bool toile_fast_pattern_make(toile_memory *memory, const toile_model *m, toile_f
                 k++;
             f->split[i] = k;
         }
-        ok = list_updates(memory, f, position) && (!m->springs_used || list_links(memory, m, f));
+        ok = list_updates(memory, f, position, !m->springs_used) && (!m->springs_used || list_links(memory, m, f));
     }
     toile_free(memory, position);
     toile_free(memory, row_of);

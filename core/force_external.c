@@ -92,7 +92,15 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
             double pull = strength * m->area[i] * fabs(speed);
             for (int k = 0; k < 3; k++)
                 f[k] -= pull * relative[k];
-            g[0] = g[3] = g[5] = h * pull;
+            g[0] += h * pull, g[3] += h * pull, g[5] += h * pull;
+        }
+        const toile_found *slide = &sim->work.found[i];
+        if (slide->solid >= 0 && slide->mode == TOILE_TOUCH_SLIDE) {
+            const double *a = slide->normal, *d = slide->direction;
+            double c = h * slide->turning;
+            g[0] += c * (1 - a[0] * a[0] - d[0] * d[0]), g[1] -= c * (a[0] * a[1] + d[0] * d[1]);
+            g[2] -= c * (a[0] * a[2] + d[0] * d[2]), g[3] += c * (1 - a[1] * a[1] - d[1] * d[1]);
+            g[4] -= c * (a[1] * a[2] + d[1] * d[2]), g[5] += c * (1 - a[2] * a[2] - d[2] * d[2]);
         }
         if (gusts) {
             double way = (xi[0] + xi[1] + xi[2]) / sqrt(3.0);

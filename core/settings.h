@@ -11,7 +11,8 @@
 #define TOILE_CLOTH_MODELS(X) X(CONTINUUM, "continuum") X(SPRINGS, "springs")
 #define TOILE_INTEGRATORS(X) X(BACKWARD_EULER, "backward_euler") X(FORWARD_EULER, "forward_euler") X(FB_EULER, "fb_euler") \
     X(RK4, "rk4") X(BDF2, "bdf2") X(IMEX, "imex") X(AIMEX, "aimex") X(SBDF2, "sbdf2") X(NEWTON, "newton") X(AUTO, "auto")
-#define TOILE_LINEAR_SOLVERS(X) X(AUTO, "auto") X(MPCG, "mpcg")
+#define TOILE_LINEAR_SOLVERS(X) X(AUTO, "auto") X(MPCG, "mpcg") X(UPCG, "upcg") X(CHOLMOD, "cholmod") \
+    X(COREPCG, "corepcg")
 #define TOILE_SOLVER_STOPS(X) X(ENERGY, "energy") X(THESIS, "thesis")
 #define TOILE_PRECONDITIONERS(X) X(NONE, "none") X(DIAGONAL, "diagonal") X(BLOCK, "block") X(CONSTRAINED, "constrained") \
     X(INCOMPLETE, "incomplete")

@@ -34,7 +34,8 @@ REAL(stretch_change_max, 0.03, 1e-4, 10.0, 0.01, 0.5, "1", "time", "Largest stre
 CHOICE(linear_solver, LINEAR_SOLVERS, 0, "solver", "Linear solver",
        "auto: conjugate gradients in single precision with an incomplete factor, refined in double, or a direct solve where "
        "that is cheaper. The rest are the papers' own, for comparison: mpcg: modified preconditioned conjugate gradients "
-       "(Baraff-Witkin, Boxerman)")
+       "(Baraff-Witkin 1998, Boxerman 2003); upcg: conjugate gradients on the system without constrained directions, cholmod: "
+       "that system solved directly, corepcg: conjugate gradients around a factor of the matrix core (Ye, Webber, Wang 2008)")
 CHOICE(preconditioner, PRECONDITIONERS, 3, "solver", "Preconditioner",
        "Of mpcg: none, diagonal, block (3x3 blocks of the matrix), constrained (blocks that know the constraints), incomplete "
        "(block incomplete Cholesky factor of the matrix core)")
@@ -43,6 +44,9 @@ CHOICE(solver_stop, SOLVER_STOPS, 0, "solver", "Stop at",
        "preconditioner's norm, tol^2 = 0.01 x step (Boxerman 2003; mpcg only)")
 REAL(solver_tolerance, 0.01, 1e-12, 1.0, 1e-6, 0.1, "1", "solver", "Solver tolerance",
      "Relative error of the velocity change of a step, in the energy norm, at which the solver stops")
+BOOL(decompose, false, "solver", "Decompose",
+     "Split the system where connections are slack or explicit and where particles are held, and solve the parts on their own "
+     "(Boxerman 2004); with mpcg and aimex")
 INT(solver_iterations_max, 2000, 1, 1000000, 50, 5000, "1", "solver", "Most iterations",
     "The solver stops after this many iterations even if the tolerance is not reached; the step is then cut")
 INT(threads, 0, 0, 256, 0, 64, "1", "solver", "Threads",

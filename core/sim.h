@@ -24,7 +24,7 @@ typedef enum toile_stage_index { STAGE_EVALUATE, STAGE_ASSEMBLE, STAGE_SOLVE, ST
 
 typedef struct toile_counters {
     int frames;
-    int64_t steps, rejected, forced, iterations, row_multiplies;
+    int64_t steps, rejected, forced, iterations, row_multiplies, solves, fast_solves, direct_solves, components;
     int64_t limited;           /* steps shorter than time_step because an explicit part would else be unstable */
     int64_t newton_iterations;
     double implicit_share;     /* sum over the steps: share of elements treated implicitly */
@@ -37,6 +37,7 @@ typedef struct toile_found {
     double normal[3];
     double surface[3];  /* velocity of the surface, m/s */
     double force;       /* normal force to take for friction, N */
+    double turning;     /* sliding: resistance to velocity across the direction of slip, kg/s */
     int solid, mode;
     double direction[3];
 } toile_found;
@@ -68,6 +69,7 @@ typedef struct toile_work {
     double *triangle, *hinge, *spring; /* element records */
     double *stretch, *next_stretch;    /* see kernels.h */
     double *extreme;                   /* per block of elements: largest change, largest value */
+    toile_assembly assembly;           /* what the matrix was made from */
     toile_matrix matrix;
     double *b, *r, *p, *s, *q, *inverse, *partial;
     toile_fast fast;
@@ -77,6 +79,15 @@ typedef struct toile_work {
     toile_state backup;                /* state at the frame's begin */
 } toile_work;
 
+/* The papers' solvers, each made when it is first needed. */
+typedef struct toile_solvers {
+    struct toile_cholmod *cholmod;
+    struct toile_upcg *upcg;
+    struct toile_corepcg *corepcg;
+    struct toile_decompose *decompose;
+} toile_solvers;
+void toile_solvers_free(toile_solvers *solvers);
+
 typedef struct toile_sim {
     toile_memory *memory;
     const toile_settings *settings;
@@ -85,6 +96,8 @@ typedef struct toile_sim {
     toile_model *model;
     toile_state state;
     toile_work work;
+    toile_solvers solvers;
+    toile_error trouble; /* what ended a step for good, e.g. memory */
     toile_solid *solids;
     int solid_count;
     toile_hold *holds;
@@ -126,10 +139,9 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h);
 bool toile_solve_step(toile_sim *sim, double h);
 /* Is the fast solver's picture of the system (fast.h) wanted? */
 static inline bool toile_solves_fast(const toile_settings *s) {
-    return s->linear_solver == TOILE_SOLVER_AUTO || s->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE;
+    return !s->decompose && (s->linear_solver == TOILE_SOLVER_AUTO || (s->linear_solver == TOILE_SOLVER_MPCG &&
+                                                                     s->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE));
 }
-/* the fast solver alone */
-bool toile_solve_fast(toile_sim *sim, double tolerance, int *iterations);
 
 /* force_external.c: gravity, drag, wind, gusts at given positions, velocities and time, and friction; drag blocks for a
  * matrix of step h. */

@@ -328,7 +328,7 @@ static int64_t prepare(toile_decompose *d, const toile_system *system) {
     size_t n = (size_t)d->model->particle_count;
     toile_solve solve = {
         .matrix = system->matrix, .constraints = c, .inverse = d->inverse, .threads = system->threads};
-    toile_precondition(system->kernels, &solve, TOILE_PRECONDITIONER_CONSTRAINED);
+    toile_precondition(&solve, TOILE_PRECONDITIONER_CONSTRAINED);
     if (c->count)
         toile_multiply(system->kernels, system->matrix, c->z, d->outer, system->threads);
     else

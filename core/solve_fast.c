@@ -6,6 +6,9 @@
 
 #include <omp.h>
 
+/* Relative error in the energy norm that a run leaves behind unseen: its residual is updated, not measured. */
+#define ROUNDING 1e-5
+
 /* Largest number of the residual, so that single precision works near 1. */
 static double largest(const toile_fast_job *job, const toile_pattern *pattern, const team *team) {
     int mine = team->chunk_begin, mine_end = team->chunk_end;
@@ -100,6 +103,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             f4 alpha = f4_set((float)(delta / curvature));
             good = toile_stop_step(&stop, delta / curvature, delta, sum_chunks(sum_e, chunks));
             gained += delta / curvature * delta;
+            good = good && ROUNDING * ROUNDING * gained <= stop.tolerance2 * stop.energy;
             done = good || (stop.count >= TOILE_STOP_LEAST && stop.error2 <= job->reduction * job->reduction * gained);
             FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {
                 f4_store(e + i, f4_load(e + i) + alpha * f4_load(p + i));
@@ -134,6 +138,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             job->iterations = count;
             job->converged = sound && good;
             job->sound = sound;
+            job->gained = gained * scale * scale;
         }
     }
 }

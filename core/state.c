@@ -49,22 +49,25 @@ void toile_state_copy(const toile_state *from, toile_state *to) {
     to->successes = from->successes;
     to->patience = from->patience;
     to->trying = from->trying;
+    to->direct_left = from->direct_left;
 }
 
 /* The numbers that are not arrays, as they are written. */
-static void pack(const toile_state *s, double time[2], int32_t control[4]) {
+static void pack(const toile_state *s, double time[2], int32_t control[6]) {
     time[0] = s->time;
     time[1] = s->shift;
     control[0] = s->level;
     control[1] = s->successes;
     control[2] = s->patience;
     control[3] = s->trying;
+    control[4] = s->direct_left;
+    control[5] = 0; /* keeps what follows aligned */
 }
 
 uint64_t toile_state_hash_of(const toile_state *s) {
     size_t n = (size_t)s->n;
     double time[2];
-    int32_t control[4];
+    int32_t control[6];
     pack(s, time, control);
     uint64_t h = toile_hash(TOILE_HASH_SEED, s->x, 4 * n * sizeof(double));
     h = toile_hash(h, s->v, 4 * n * sizeof(double));
@@ -81,14 +84,14 @@ uint64_t toile_state_hash_of(const toile_state *s) {
 
 size_t toile_state_bytes(const toile_state *s) {
     size_t history = s->dx ? (4 * (size_t)s->n + 1) * sizeof(double) : 0;
-    return 2 * sizeof(double) + 4 * sizeof(int32_t) + (size_t)s->n * (12 * sizeof(double) + sizeof(toile_touch)) + history;
+    return 2 * sizeof(double) + 6 * sizeof(int32_t) + (size_t)s->n * (12 * sizeof(double) + sizeof(toile_touch)) + history;
 }
 
 void toile_state_write(const toile_state *s, void *bytes) {
     char *at = bytes;
     size_t vector = 4 * (size_t)s->n * sizeof(double);
     double time[2];
-    int32_t control[4];
+    int32_t control[6];
     pack(s, time, control);
     memcpy(at, time, sizeof time), at += sizeof time;
     memcpy(at, control, sizeof control), at += sizeof control;
@@ -120,7 +123,7 @@ toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes
     const char *at = bytes;
     size_t vector = 4 * (size_t)s->n * sizeof(double), doubles = 12 * (size_t)s->n;
     double time[2];
-    int32_t control[4];
+    int32_t control[6];
     memcpy(time, at, sizeof time), at += sizeof time;
     memcpy(control, at, sizeof control), at += sizeof control;
     const char *touches = at + 3 * vector, *history = touches + (size_t)s->n * sizeof *s->touch;
@@ -133,7 +136,7 @@ toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes
             return toile_fail(error, TOILE_FORMAT, "the saved state touches collider %d; there are %d: it is damaged",
                               touch.solid, solid_count);
     }
-    if (!isfinite(time[0]) || !(time[1] >= 0 && time[1] <= 1) || control[0] < 0 || control[0] > 60 || control[2] < 1 || control[2] > 40)
+    if (!isfinite(time[0]) || !(time[1] >= 0 && time[1] <= 1) || control[0] < 0 || control[0] > 60 || control[4] < 0 || control[4] > 1000 || control[2] < 1 || control[2] > 40)
         return toile_fail(error, TOILE_FORMAT, "the saved state has an impossible time or step length: it is damaged");
     s->time = time[0];
     s->shift = time[1];
@@ -141,6 +144,7 @@ toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes
     s->successes = control[1];
     s->patience = control[2];
     s->trying = control[3];
+    s->direct_left = control[4];
     memcpy(s->x, at, vector), at += vector;
     memcpy(s->v, at, vector), at += vector;
     memcpy(s->dv, at, vector);

@@ -22,6 +22,7 @@ typedef struct toile_state {
     toile_touch *touch;  /* (n) */
     double time;         /* s since the start */
     double shift;        /* raise of the incomplete factor's diagonal that held in the last step */
+    int32_t direct_left; /* steps to solve directly before the fast solver is tried again */
     /* history of two-step integrators. dv and dx are what a step did in free directions; in constrained ones a particle
      * counts as having always moved at its velocity: a blow is no trend */
     double *dx;          /* way of the last step, m, (n x 4); null in one-step integrators */

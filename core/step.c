@@ -204,6 +204,10 @@ static void add_counters(toile_counters *total, const toile_counters *frame) {
     total->newton_iterations += frame->newton_iterations;
     total->iterations += frame->iterations;
     total->row_multiplies += frame->row_multiplies;
+    total->solves += frame->solves;
+    total->fast_solves += frame->fast_solves;
+    total->direct_solves += frame->direct_solves;
+    total->components += frame->components;
     total->seconds += frame->seconds;
     for (int k = 0; k < STAGE_COUNT; k++)
         total->stages[k] += frame->stages[k];
@@ -248,6 +252,11 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
                                 "the simulation broke down at %.4f s: numbers became infinite even at a step of %.2g s; "
                                 "check masses and stiffnesses for extreme values, or make time_step_min smaller",
                                 s->time, h);
+            break;
+        }
+        if (sim->trouble.status != TOILE_OK) {
+            status = toile_fail(error, sim->trouble.status, "%s", sim->trouble.message);
+            sim->trouble.status = TOILE_OK;
             break;
         }
         adapt(s, v);

@@ -42,7 +42,7 @@ static void set_exact(toile_world *w) {
     set(w, "time_step", "0.1");
     set(w, "time_step_min", "1e-9");
     set(w, "stretch_change_max", "10");
-    set(w, "solver_tolerance", "1e-16");
+    set(w, "solver_tolerance", "1e-12");
     set(w, "solver_iterations_max", "5000");
     set(w, "newton_tolerance", "1e-8");
 }
@@ -622,9 +622,9 @@ static void newton_balances(void) {
 static void solve_exactly(toile_sim *sim) {
     toile_work *w = &sim->work;
     toile_solve job = {.matrix = &w->matrix, .constraints = &w->constraints, .b = w->b, .x = w->solution, .r = w->r, .p = w->p,
-                       .s = w->s, .q = w->q, .inverse = w->inverse, .partial = w->partial, .tolerance2 = 1e-20,
+                       .s = w->s, .q = w->q, .inverse = w->inverse, .partial = w->partial, .tolerance2 = 1e-20, .thesis = true,
                        .iterations_max = 2000, .threads = 1};
-    toile_precondition(sim->kernels, &job, TOILE_PRECONDITIONER_CONSTRAINED);
+    toile_precondition(&job, TOILE_PRECONDITIONER_CONSTRAINED);
     sim->kernels->mpcg(&job);
 }
 

@@ -471,7 +471,7 @@ static void follow_error(problem *p, bool warm, double *least, double *most) {
     double *inverse = doubles(p, 3 * n), *r = doubles(p, n), *d = doubles(p, n), *s = doubles(p, n),
            *q = doubles(p, n);
     toile_solve job = {.matrix = &p->matrix, .constraints = c, .inverse = inverse, .threads = 1};
-    toile_precondition(p->sim->kernels, &job, TOILE_PRECONDITIONER_CONSTRAINED);
+    toile_precondition(&job, TOILE_PRECONDITIONER_CONSTRAINED);
 #define FILTER(y)                                                                                            \
     for (int k = 0; k < c->count; k++) {                                                                     \
         double *v = (y) + 4 * (size_t)c->particle[k], t[3];                                                  \
