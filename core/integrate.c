@@ -12,7 +12,8 @@
 #define GROWTH_MAX 2.0001
 
 int toile_integrator(const toile_settings *settings) {
-    return settings->integrator == TOILE_INTEGRATOR_AUTO ? TOILE_INTEGRATOR_BACKWARD_EULER : settings->integrator;
+    return settings->integrator == TOILE_INTEGRATOR_AUTO ? TOILE_INTEGRATOR_BACKWARD_EULER
+                                                         : settings->integrator;
 }
 
 bool toile_integrator_has_history(int integrator) {
@@ -31,7 +32,8 @@ static toile_procedure procedure_of(int integrator) {
 
 toile_scheme toile_scheme_of(const toile_sim *sim, double h) {
     int integrator = toile_integrator(sim->settings);
-    toile_scheme s = {.procedure = procedure_of(integrator), .integrator = integrator, .h = h, .reach = h, .turn = h};
+    toile_scheme s = {
+        .procedure = procedure_of(integrator), .integrator = integrator, .h = h, .reach = h, .turn = h};
     double last = sim->state.last_step;
     if (toile_integrator_has_history(integrator) && last > 0 && h <= GROWTH_MAX * last) {
         double w = h / last;
@@ -74,14 +76,16 @@ void toile_carry_over(toile_sim *sim, const toile_scheme *s) {
         w->at_x[i] = x[i] + s->lead * dx[i];
         w->shift[i] = s->carry * dx[i] + w->alter[i];
     }
-    /* in constrained directions a step is h v' + y whatever the method: pins arrive, contacts stay on their surface */
+    /* in constrained directions a step is h v' + y whatever the method: pins arrive, contacts stay on their
+     * surface */
     const toile_constraints *c = &w->constraints;
     for (int k = 0; k < c->count; k++) {
         size_t i = 4 * (size_t)c->particle[k];
         const double *S = c->filter + 12 * (size_t)k;
         double way[3], correction[3], trend[3];
         for (int a = 0; a < 3; a++)
-            way[a] = (s->h - s->reach) * (v[i + (size_t)a] + c->z[i + (size_t)a]) - s->carry * dx[i + (size_t)a];
+            way[a] =
+                (s->h - s->reach) * (v[i + (size_t)a] + c->z[i + (size_t)a]) - s->carry * dx[i + (size_t)a];
         constrained_part(S, way, correction);
         constrained_part(S, dv + i, trend);
         for (int a = 0; a < 3; a++) {
@@ -96,10 +100,18 @@ void toile_evaluate_at(toile_sim *sim, const double *x, const double *v, double 
     const toile_kernels *k = sim->kernels;
     toile_work *w = &sim->work;
     const toile_stability *stability = &w->stability;
-    toile_evaluation at = {.model = m, .x = x, .v = v, .d = w->ahead, .h = h, .turn = turn,
-                           .stretch_share = stability->stretch_share, .shear_share = stability->shear_share,
-                           .hinge_share = stability->hinge_share, .spring_share = stability->spring_share};
-    int triangles = m->springs_used ? 0 : m->triangles.padded, hinges = m->hinges.padded, springs = m->springs.padded;
+    toile_evaluation at = {.model = m,
+                           .x = x,
+                           .v = v,
+                           .d = w->ahead,
+                           .h = h,
+                           .turn = turn,
+                           .stretch_share = stability->stretch_share,
+                           .shear_share = stability->shear_share,
+                           .hinge_share = stability->hinge_share,
+                           .spring_share = stability->spring_share};
+    int triangles = m->springs_used ? 0 : m->triangles.padded, hinges = m->hinges.padded,
+        springs = m->springs.padded;
     toile_external_forces(sim, x, v, time, h);
 #define END(count) (e + ELEMENT_BLOCK < count ? e + ELEMENT_BLOCK : count)
 #pragma omp parallel num_threads(sim->threads) if (sim->threads > 1)

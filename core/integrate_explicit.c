@@ -1,5 +1,6 @@
-/* Explicit steps. Without a matrix every particle is on its own: dv = z + S h f / m, so pins and contacts are kept exactly,
- * and what they pushed is m dv - h f. In constrained directions a particle moves at v + z during the whole step.
+/* Explicit steps. Without a matrix every particle is on its own: dv = z + S h f / m, so pins and contacts are
+ * kept exactly, and what they pushed is m dv - h f. In constrained directions a particle moves at v + z
+ * during the whole step.
  *
  *   forward_euler  x' = x + h v,  v' = v + h f(x, v) / m     (thesis eq. 4.4)
  *   fb_euler       v' = v + h f(x, v) / m,  x' = x + h v'    (thesis eq. 4.5)

@@ -2,21 +2,22 @@
  *
  *   F(dv) = M dv - h f(x + h (v + dv) + y, v + dv) = 0   in free directions,
  *
- * the nonlinear equation (thesis 4.9) of which the semi-implicit step takes one Newton iteration. The matrix of each
- * iteration, M - h df/dv - h^2 df/dx with the positive semi-definite parts of the kernels, is positive definite, so the
- * solution delta has delta . F = -delta . A delta < 0: it always leads downhill on the incremental potential
- * 1/2 dv . M dv + energy, whose gradient F is.
+ * the nonlinear equation (thesis 4.9) of which the semi-implicit step takes one Newton iteration. The matrix
+ * of each iteration, M - h df/dv - h^2 df/dx with the positive semi-definite parts of the kernels, is
+ * positive definite, so the solution delta has delta . F = -delta . A delta < 0: it always leads downhill on
+ * the incremental potential 1/2 dv . M dv + energy, whose gradient F is.
  *
- * That matrix is stiffer than the cloth where terms were left out or bounded (bending by a factor of up to five), so that
- * Newton's method converges only by about 0.8 an iteration on draped cloth. Directions are therefore conjugate: part of the
- * last one is added, as in nonlinear conjugate gradients (Polak-Ribiere) with A for preconditioner. A skirt then takes a
- * third of the iterations.
+ * That matrix is stiffer than the cloth where terms were left out or bounded (bending by a factor of up to
+ * five), so that Newton's method converges only by about 0.8 an iteration on draped cloth. Directions are
+ * therefore conjugate: part of the last one is added, as in nonlinear conjugate gradients (Polak-Ribiere)
+ * with A for preconditioner. A skirt then takes a third of the iterations.
  *
- * How far along a direction? Damping, drag and friction have no potential, so energies cannot be compared; but the slope,
- * direction . F, can be had at any point, and for conservative forces it is that of the potential. A point is good if the
- * slope is at most SLOPE_MAX of the first one, up or down; if not, the next is where a straight line between both slopes is
- * zero (Matthies and Strang 1979). A slope still downhill may be taken, one uphill not: ending on a slope of at most SLOPE_MAX
- * of the first uphill lowers the potential wherever the slope grows no slower than a straight line. */
+ * How far along a direction? Damping, drag and friction have no potential, so energies cannot be compared;
+ * but the slope, direction . F, can be had at any point, and for conservative forces it is that of the
+ * potential. A point is good if the slope is at most SLOPE_MAX of the first one, up or down; if not, the next
+ * is where a straight line between both slopes is zero (Matthies and Strang 1979). A slope still downhill may
+ * be taken, one uphill not: ending on a slope of at most SLOPE_MAX of the first uphill lowers the potential
+ * wherever the slope grows no slower than a straight line. */
 #include "integrate.h"
 
 #include <math.h>
@@ -122,6 +123,8 @@ bool toile_newton_advance(toile_sim *sim, const toile_scheme *s) {
         bool level = fabs(slope) <= SLOPE_MAX * -first;
         if (level || (slope < 0 && (trial > 1 || along >= ALONG_MAX))) {
             memcpy(w->next_v, w->at_v, (size_t)count * sizeof(double));
+            if (along < 0.1) /* a kink, such as a connection going slack: what was learnt holds no longer */
+                w->downhill = 0;
             return true;
         }
         if (slope < 0) { /* too short */

@@ -12,17 +12,18 @@ CHOICE(cloth_model, CLOTH_MODELS, 0, "cloth", "Cloth model",
        "bend connections that buckle like an arc (Choi-Ko 2002)")
 
 CHOICE(integrator, INTEGRATORS, 0, "time", "Integrator",
-       "How a step goes forward in time. backward_euler: semi-implicit, stable at large steps. bdf2: as stable, second order, "
-       "livelier. aimex: what is soft enough is left out of the matrix, step by step. sbdf2: aimex of second order. imex: only "
-       "stretch is implicit. newton: fully implicit, iterated until forces balance, most robust and slowest. forward_euler, "
+       "How a step goes forward in time. backward_euler: semi-implicit, stable at large steps. bdf2: as stable, second "
+       "order, livelier. aimex: what is soft enough is left out of the matrix, step by step. sbdf2: aimex of second order. "
+       "imex: only stretch is implicit. newton: fully implicit, iterated until forces balance, slowest. forward_euler, "
        "fb_euler, rk4: explicit, for tests and soft cloth; steps are cut to what is stable. auto: Toile chooses")
 REAL(time_step, 1.0 / 120.0, 1e-6, 0.1, 1e-4, 1.0 / 24.0, "s", "time", "Largest time step",
      "The longest step taken. Smaller is more exact and less damped, larger is faster")
 REAL(time_step_min, 1e-5, 1e-9, 0.1, 1e-6, 1e-3, "s", "time", "Smallest time step",
      "A step is not cut below this; at this length it is accepted as long as every number in it is finite")
 REAL(aimex_threshold, 0.2, 0.0, 0.5, 0.05, 0.5, "1", "time", "AIMEX threshold",
-     "With aimex and sbdf2: a connection or triangle whose numerical stiffness (step / mass) x (stiffness x step + 2 damping) "
-     "is at most this is treated explicitly; 0.5 is the edge of stability, 0 makes all implicit")
+     "With aimex and sbdf2: a connection or triangle whose numerical stiffness (step / mass) x "
+     "(stiffness x step + 2 x damping) is at most this is treated explicitly; 0.5 is the edge of stability, "
+     "0 makes all implicit")
 REAL(newton_tolerance, 0.1, 1e-9, 100.0, 1e-4, 1.0, "m/s^2", "time", "Newton tolerance",
      "With newton: iterations end when the accelerations that forces do not account for are below this (root mean square)")
 INT(newton_iterations_max, 60, 1, 10000, 5, 200, "1", "time", "Newton iterations",

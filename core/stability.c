@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Share of the longest stable step that is taken: stretched triangles shear and bend a little stiffer than at rest. */
+/* Share of the longest stable step that is taken: stretched triangles shear and bend a little stiffer than at
+ * rest. */
 #define SAFETY 0.9
 
 /* Radius of a half disc inside RK4's region of stability (the least distance of its edge from 0 is 2.616). */
@@ -39,8 +40,11 @@ static element triangle_element(const toile_model *m, part p, int e) {
     out.stiffness = (p == WARP ? t->stiff_u : p == WEFT ? t->stiff_v : t->stiff_s)[e];
     for (int c = 0; c < 3; c++) {
         out.vertex[c] = t->vertex[c][e];
-        double across = a[c] * t->scale_v[e], along = b[c] * t->scale_u[e]; /* shear: a w_v + b w_u, at right angles */
-        out.gradient[c] = p == WARP ? fabs(a[c]) : p == WEFT ? fabs(b[c]) : sqrt(across * across + along * along);
+        double across = a[c] * t->scale_v[e],
+               along = b[c] * t->scale_u[e]; /* shear: a w_v + b w_u, at right angles */
+        out.gradient[c] = p == WARP   ? fabs(a[c])
+                          : p == WEFT ? fabs(b[c])
+                                      : sqrt(across * across + along * along);
     }
     return out;
 }
@@ -63,7 +67,8 @@ static element spring_element(const toile_model *m, int e) {
     const toile_springs *s = &m->springs;
     element out = {2, {s->vertex[0][e], s->vertex[1][e]}, {1, 1}, s->stiffness[e], s->damping[e]};
     if (e >= s->axial_padded && s->length[e] > 0) /* bend is steepest near rest (force_spring.h) */
-        out.stiffness *= -toile_bend_polynomial(1 - TOILE_BEND_LINEAR, NULL) / (TOILE_BEND_LINEAR * s->length[e]);
+        out.stiffness *=
+            -toile_bend_polynomial(1 - TOILE_BEND_LINEAR, NULL) / (TOILE_BEND_LINEAR * s->length[e]);
     return out;
 }
 
@@ -72,7 +77,10 @@ static element element_of(const toile_model *m, part p, int e) {
 }
 
 static double *share_of(const toile_stability *s, part p) {
-    return p == HINGE ? s->hinge_share : p == SPRING ? s->spring_share : p == SHEAR ? s->shear_share : s->stretch_share;
+    return p == HINGE    ? s->hinge_share
+           : p == SPRING ? s->spring_share
+           : p == SHEAR  ? s->shear_share
+                         : s->stretch_share;
 }
 
 /* Adds an element's rows to A and B. */
@@ -117,11 +125,12 @@ static void set_fixed_shares(toile_sim *sim) {
     toile_stability *s = &sim->work.stability;
     for (part p = WARP; p < PART_COUNT; p++)
         for (int e = 0; e < count_of(sim->model, p); e++)
-            share_of(s, p)[e] = p == WARP || p == WEFT || (p == SPRING && e < sim->model->springs.stretch_count);
+            share_of(s, p)[e] =
+                p == WARP || p == WEFT || (p == SPRING && e < sim->model->springs.stretch_count);
 }
 
-/* Numerical stiffness of one element: (h/m)(k h + 2 k tau) of a connection (thesis 4.8), half of the largest h^2 K + 2 h D
- * against the masses of its corners for any. */
+/* Numerical stiffness of one element: (h/m)(k h + 2 k tau) of a connection (thesis 4.8), half of the largest
+ * h^2 K + 2 h D against the masses of its corners for any. */
 static double kappa_of(const toile_model *m, const element *e, double h) {
     double sum = 0;
     for (int c = 0; c < e->corners; c++)
@@ -138,7 +147,8 @@ static bool is_soft(const toile_sim *sim, const element *e, double h, double thr
 /* Is all that is explicit on particle i stable together? */
 static bool rows_are_stable(const toile_sim *sim, int i, double h, double least_damping) {
     const toile_stability *s = &sim->work.stability;
-    double a = h * h * s->stiffness[i] * sim->model->inverse_mass[i], b = h * s->viscosity[i] * sim->model->inverse_mass[i];
+    double a = h * h * s->stiffness[i] * sim->model->inverse_mass[i],
+           b = h * s->viscosity[i] * sim->model->inverse_mass[i];
     if (toile_integrator(sim->settings) != TOILE_INTEGRATOR_SBDF2)
         return a + 2 * b <= 4 * SAFETY;
     return a <= 2 * SAFETY * least_damping / h && 3 * a + 12 * b <= 16 * SAFETY;
@@ -204,7 +214,8 @@ static void find_stable_step(toile_sim *sim, int integrator) {
     toile_stability *s = &sim->work.stability;
     const toile_model *m = sim->model;
     for (int i = 0; i < m->particle_count; i++) {
-        double step = SAFETY * stable_step(integrator, s->stiffness[i] * m->inverse_mass[i], s->viscosity[i] * m->inverse_mass[i]);
+        double step = SAFETY * stable_step(integrator, s->stiffness[i] * m->inverse_mass[i],
+                                           s->viscosity[i] * m->inverse_mass[i]);
         if (step < s->step) {
             s->step = step;
             s->particle = i;
@@ -262,15 +273,18 @@ toile_status toile_stability_check(const toile_sim *sim, toile_error *error) {
         return TOILE_OK;
     place_of(sim->model, s->particle, &garment, &vertex);
     if (s->step <= 0)
-        return toile_fail(error, TOILE_INVALID,
-                          "integrator %s would explode at any step: the cloth at garment %d, vertex %d has no damping; give "
-                          "its fabric stretch_damping and bend_damping, or use integrator fb_euler or backward_euler",
-                          name_of(integrator), garment, vertex);
+        return toile_fail(
+            error, TOILE_INVALID,
+            "integrator %s would explode at any step: the cloth at garment %d, vertex %d has no damping; "
+            "give "
+            "its fabric stretch_damping and bend_damping, or use integrator fb_euler or backward_euler",
+            name_of(integrator), garment, vertex);
     double kappa = toile_kappa(sim, set->time_step_min, &at);
-    return toile_fail(error, TOILE_INVALID,
-                      "integrator %s would explode: kappa is %.3g at time_step_min %.3g s (garment %d, vertex %d); use "
-                      "time_step_min <= %.3g, a coarser mesh or a softer fabric, or integrator backward_euler",
-                      name_of(integrator), kappa, set->time_step_min, garment, vertex, s->step);
+    return toile_fail(
+        error, TOILE_INVALID,
+        "integrator %s would explode: kappa is %.3g at time_step_min %.3g s (garment %d, vertex %d); use "
+        "time_step_min <= %.3g, a coarser mesh or a softer fabric, or integrator backward_euler",
+        name_of(integrator), kappa, set->time_step_min, garment, vertex, s->step);
 }
 
 bool toile_stability_note(const toile_sim *sim, char *text, size_t size) {
@@ -279,7 +293,9 @@ bool toile_stability_note(const toile_sim *sim, char *text, size_t size) {
     if (s->step >= sim->settings->time_step)
         return false;
     place_of(sim->model, s->particle, &garment, &vertex);
-    snprintf(text, size, "integrator %s: steps are cut to %.3g s, the longest that is stable; at time_step %.3g s kappa is %.3g "
+    snprintf(text, size,
+             "integrator %s: steps are cut to %.3g s, the longest that is stable; at time_step %.3g s kappa "
+             "is %.3g "
              "(garment %d, vertex %d)",
              name_of(toile_integrator(sim->settings)), s->step, sim->settings->time_step,
              toile_kappa(sim, sim->settings->time_step, &at), garment, vertex);
@@ -292,7 +308,9 @@ bool toile_drag_is_stable(toile_sim *sim, int integrator, double h) {
     int unstable = 0;
     /* the last evaluation's velocities, for this step */
     toile_external_forces(sim, sim->state.x, sim->state.v, sim->state.time, h);
-#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1) reduction(| : unstable)
+#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)                    \
+    reduction(|                                                                                              \
+              : unstable)
     for (int i = 0; i < sim->model->particle_count; i++) {
         const double *g = drag + 8 * (size_t)i;
         double pull = fmax(g[0], fmax(g[3], g[5]));
@@ -342,7 +360,8 @@ toile_status toile_stability_make(toile_sim *sim, toile_error *error) {
 
 void toile_stability_free(toile_sim *sim) {
     toile_stability *s = &sim->work.stability;
-    void *blocks[] = {s->stiffness, s->viscosity, s->stretch_share, s->shear_share, s->hinge_share, s->spring_share};
+    void *blocks[] = {s->stiffness,   s->viscosity,   s->stretch_share,
+                      s->shear_share, s->hinge_share, s->spring_share};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
 }

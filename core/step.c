@@ -180,6 +180,7 @@ static void adapt(toile_state *s, verdict v) {
         s->level++;
         s->successes = 0;
         s->trying = 0;
+        s->last_step = 0; /* what led here is no trend: a two-step method begins anew */
         return;
     }
     s->successes++;
