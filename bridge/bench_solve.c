@@ -3,7 +3,6 @@
  * timed. */
 #include "bench.h"
 
-#include "lanes.h"
 #include "solve_cholmod.h"
 #include "solve_corepcg.h"
 #include "solve_decompose.h"
@@ -298,71 +297,7 @@ bench_run bench_solve(bench_solver *s, const bench_system *system, double effort
     return run;
 }
 
-#ifdef HAVE_AUTO
-/* All blocks by rows (BCSR): what the papers multiply with. */
-typedef struct full_matrix {
-    int n, *begin, *column;
-    double *block; /* rows of three, 9 each and 3 more */
-} full_matrix;
-
-static bool make_full(const bench_system *system, full_matrix *f) {
-    const toile_pattern *p = system->matrix.pattern;
-    size_t blocks = (size_t)p->n + 2 * (size_t)p->off_count;
-    *f = (full_matrix){p->n, calloc((size_t)p->n + 2, sizeof(int)), malloc(blocks * sizeof(int)),
-                       malloc((9 * blocks + 3) * sizeof(double))};
-    if (!f->begin || !f->column || !f->block)
-        return false;
-    for (int i = 0; i < p->n; i++) {
-        f->begin[i + 2] += 1 + p->row_begin[i + 1] - p->row_begin[i];
-        for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++)
-            f->begin[p->column[k] + 2]++;
-    }
-    for (int i = 0; i < p->n; i++)
-        f->begin[i + 2] += f->begin[i + 1];
-    for (int i = 0; i < p->n;
-         i++) { /* begin[i + 1] is where row i goes on; lower blocks come before, in order */
-        const double *D = system->matrix.diagonal + 12 * (size_t)i;
-        int at = f->begin[i + 1]++;
-        f->column[at] = i;
-        for (int e = 0; e < 9; e++)
-            f->block[9 * (size_t)at + (size_t)e] = D[4 * (e / 3) + e % 3];
-        for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++) {
-            const double *O = system->matrix.off + 9 * (size_t)k;
-            int mine = f->begin[i + 1]++, other = f->begin[p->column[k] + 1]++;
-            f->column[mine] = p->column[k];
-            f->column[other] = i;
-            for (int e = 0; e < 9; e++) {
-                f->block[9 * (size_t)mine + (size_t)e] = O[e];
-                f->block[9 * (size_t)other + (size_t)e] = O[3 * (e % 3) + e / 3];
-            }
-        }
-    }
-    return true;
-}
-
-static void free_full(full_matrix *f) {
-    free(f->begin);
-    free(f->column);
-    free(f->block);
-}
-
-__attribute__((target_clones("avx2", "default"))) static void multiply_full(const full_matrix *f,
-                                                                            const double *x, double *y) {
-    for (int i = 0; i < f->n; i++) {
-        v4 r0 = v4_set(0), r1 = r0, r2 = r0;
-        for (int k = f->begin[i]; k < f->begin[i + 1]; k++) {
-            const double *B = f->block + 9 * (size_t)k;
-            v4 xj = v4_load(x + 4 * (size_t)f->column[k]); /* the fourth is 0 */
-            r0 += *(const v4u *)B * xj;
-            r1 += *(const v4u *)(B + 3) * xj;
-            r2 += *(const v4u *)(B + 6) * xj;
-        }
-        v4_store(y + 4 * (size_t)i, (v4){v4_sum(r0), v4_sum(r1), v4_sum(r2), 0});
-    }
-}
-#endif
-
-bool bench_products(bench_case *c, const bench_system *system, double *own, double *half, double *full) {
+bool bench_products(bench_case *c, const bench_system *system, double *own, double *blocks) {
 #ifdef HAVE_AUTO
     typedef void product(const toile_fast *f, const toile_pattern *p, int chunk, const float *x, float *y);
     extern product toile_fast_multiply_sse2, toile_fast_multiply_avx2, toile_fast_multiply_avx512;
@@ -371,37 +306,23 @@ bool bench_products(bench_case *c, const bench_system *system, double *own, doub
                         : strcmp(name, "avx2") == 0 ? toile_fast_multiply_avx2
                                                     : toile_fast_multiply_sse2;
     toile_fast *f = &c->sim->work.fast;
-    full_matrix all;
-    bool ok = make_full(system, &all);
     load_auto(c, system);
-    *own = *half = *full = INFINITY;
+    *own = *blocks = INFINITY;
     for (size_t i = 0; i < 4 * (size_t)c->sim->model->particle_count; i++)
         f->p[i] = (float)system->exact[i];
-    double worst = 0, most = 0;
-    for (int turn = 0; ok && turn < 15; turn++) {
-        double t[4] = {bench_cpu()};
+    for (int turn = 0; turn < 15; turn++) {
+        double t[3] = {bench_cpu()};
         for (int chunk = 0; chunk < c->sim->model->pattern.chunk_count; chunk++)
             multiply(f, &c->sim->model->pattern, chunk, f->p, f->s);
         t[1] = bench_cpu();
         toile_multiply(c->sim->kernels, &system->matrix, system->exact, c->product, 1);
         t[2] = bench_cpu();
-        multiply_full(&all, system->exact, c->difference);
-        t[3] = bench_cpu();
         *own = fmin(*own, t[1] - t[0]);
-        *half = fmin(*half, t[2] - t[1]);
-        *full = fmin(*full, t[3] - t[2]);
+        *blocks = fmin(*blocks, t[2] - t[1]);
     }
-    for (size_t i = 0; ok && i < 4 * (size_t)c->sim->model->particle_count;
-         i++) { /* do they multiply with the same? */
-        worst =
-            fmax(worst, fmax(fabs(c->product[i] - c->difference[i]), fabs(c->product[i] - (double)f->s[i])));
-        most =
-            fmax(most, fabs(c->product[i]) + fabs(system->matrix.diagonal[12 * (i / 4)] * system->exact[i]));
-    }
-    free_full(&all);
-    return ok && worst <= 1e-4 * most;
+    return true;
 #else
-    (void)c, (void)system, (void)own, (void)half, (void)full;
+    (void)c, (void)system, (void)own, (void)blocks;
     return false;
 #endif
 }

@@ -162,7 +162,8 @@ static void put_parts(board *b, bench_case *c, const timing *own, const timing *
     double step[BENCH_SYSTEMS], product[BENCH_SYSTEMS], evaluate, some, all, fast, half, full;
     int steps = 0, products = 0;
     for (int k = 0; k < c->count; k++) {
-        if (bench_products(c, &c->systems[k], &fast, &half, &full)) {
+        if (bench_products(c, &c->systems[k], &fast, &half) &&
+            isfinite(full = bench_full_product(c, &c->systems[k]))) {
             product[products++] = fast / full;
             json_array_append_new(b->cases,
                                   json_pack("{s:s,s:s,s:f,s:f,s:f}", "case", c->name, "solver", "product",
