@@ -87,6 +87,8 @@ double bench_effort(bench_solver *solver, const bench_system *system, double err
 
 /* Seconds of a product with A, as `auto` does it and from its blocks in double; false without `auto`. */
 bool bench_products(bench_case *c, const bench_system *system, double *own, double *blocks);
+/* The same as the papers do it: all blocks by rows, double. NaN if it goes wrong. */
+double bench_full_product(bench_case *c, const bench_system *system);
 /* CPU seconds of what surrounds a solve in a step: elements, and assembly for `auto` and of all blocks. */
 bool bench_step_parts(bench_case *c, const bench_system *system, double *evaluate, double *assemble_auto,
                       double *assemble_all);

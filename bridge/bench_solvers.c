@@ -159,11 +159,17 @@ static void put_two_threads(board *b, bench_case *c) {
 }
 
 static void put_parts(board *b, bench_case *c, const timing *own, const timing *direct) {
-    double step[BENCH_SYSTEMS], product[BENCH_SYSTEMS], evaluate, some, all, fast, blocks;
+    double step[BENCH_SYSTEMS], product[BENCH_SYSTEMS], evaluate, some, all, fast, half, full;
     int steps = 0, products = 0;
     for (int k = 0; k < c->count; k++) {
-        if (bench_products(c, &c->systems[k], &fast, &blocks))
-            product[products++] = fast / blocks;
+        if (bench_products(c, &c->systems[k], &fast, &half) &&
+            isfinite(full = bench_full_product(c, &c->systems[k]))) {
+            product[products++] = fast / full;
+            json_array_append_new(b->cases,
+                                  json_pack("{s:s,s:s,s:f,s:f,s:f}", "case", c->name, "solver", "product",
+                                            "milliseconds", 1e3 * fast, "half_blocks_milliseconds",
+                                            1e3 * half, "all_blocks_milliseconds", 1e3 * full));
+        }
         if (k < own->count && k < direct->count &&
             bench_step_parts(c, &c->systems[k], &evaluate, &some, &all))
             step[steps++] = (evaluate + some + own->seconds[k]) / (evaluate + all + direct->seconds[k]);

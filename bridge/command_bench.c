@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define TURNS 7
-#define DEFAULT_SCRIPT "../shared/blender/blender_cloth_bench.py"
+#define DEFAULT_SCRIPT "tests/bench/blender_sheet.py"
 #define BULLET_SOURCE "tests/bench/bullet_sheet.cpp"
 #define FRAMES 60
 
@@ -300,8 +300,9 @@ int toile_command_bench(int argc, char **argv) {
         {"--bullet-source", NULL, TOILE_OPTION_TEXT, &bullet, "FILE", "program that measures Bullet's cloth", NULL}};
     static const char *const operands[] = {"NAME"};
     const char *given[1] = {"step"};
-    toile_syntax syntax = {"toile bench step [--json] [--threads N] [--largest N]",
-                           "measures the parts of a step and whole frames, beside the machine's memory bandwidth and Blender",
+    toile_syntax syntax = {"toile bench step|solvers [--json] [--threads N] [--largest N] [--only TEXT]",
+                           "measures the parts of a step and whole frames, beside the machine's memory bandwidth and Blender; "
+                           "or the linear solvers beside each other, as ratios",
                            options, sizeof options / sizeof *options, operands, 1};
     int exit_code;
     if (!toile_parse_options(&syntax, argc, argv, given, &exit_code))

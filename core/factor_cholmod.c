@@ -108,6 +108,24 @@ static cholmod_factor *analyse_by(toile_cholesky *c, cholmod_sparse *A, int orde
     return f;
 }
 
+/* What cholmod_solve2 needs, made beforehand: if it has to make it itself and cannot, it crashes
+ * (CHOLMOD 3.0.14). */
+static toile_status make_vectors(toile_cholesky *c, toile_error *error) {
+    struct {
+        cholmod_dense **vector;
+        size_t rows;
+    } all[] = {{&c->x, c->factor->n}, {&c->y, c->factor->n}, {&c->e, c->factor->maxesize}};
+    for (int i = 0; i < 3; i++) {
+        if (*all[i].vector && (*all[i].vector)->nzmax >= all[i].rows)
+            continue;
+        cholmod_free_dense(all[i].vector, &c->common);
+        *all[i].vector = cholmod_allocate_dense(all[i].rows, 1, all[i].rows, CHOLMOD_REAL, &c->common);
+        if (!*all[i].vector)
+            return judge(c, error);
+    }
+    return TOILE_OK;
+}
+
 static toile_status analyse(toile_cholesky *c, cholmod_sparse *A, int structure, toile_error *error) {
     double other_flops;
     forget(c);
@@ -126,7 +144,7 @@ static toile_status analyse(toile_cholesky *c, cholmod_sparse *A, int structure,
     }
     c->structure = structure;
     c->analyses++;
-    return TOILE_OK;
+    return make_vectors(c, error);
 }
 
 toile_status toile_cholesky_factor(toile_cholesky *c, toile_reduced *matrix, toile_error *error) {

@@ -14,6 +14,8 @@
 #include "solve_upcg.h"
 #include "world.h"
 
+#include <SuiteSparse_config.h>
+
 /* What an estimate of the error may be off by (solve_stop.h). */
 #define ESTIMATE 1.2
 
@@ -672,6 +674,66 @@ static void failing_memory(void) {
     free_problem(p);
 }
 
+/* CHOLMOD has memory of its own: when that fails, the solve says so, and works again afterwards. */
+static int64_t cholmod_calls, cholmod_fail_at;
+
+static void *cholmod_malloc(size_t size) {
+    return cholmod_calls++ == cholmod_fail_at ? NULL : malloc(size);
+}
+
+static void *cholmod_calloc(size_t count, size_t size) {
+    return cholmod_calls++ == cholmod_fail_at ? NULL : calloc(count, size);
+}
+
+static void *cholmod_realloc(void *block, size_t size) {
+    return cholmod_calls++ == cholmod_fail_at ? NULL : realloc(block, size);
+}
+
+static void failing_cholmod(void) {
+    static const int KINDS[] = {CHOLMOD, CHOLMOD_FIXED, COREPCG};
+    problem *p = step_system("springs", 15, 13, 2);
+    set_constraints(p, MIXED);
+    find_exact(p);
+    SuiteSparse_config.malloc_func = cholmod_malloc;
+    SuiteSparse_config.calloc_func = cholmod_calloc;
+    SuiteSparse_config.realloc_func = cholmod_realloc;
+    for (int k = 0; k < 3; k++)
+        for (int64_t n = 0, refused = 0;; n++) {
+            solver s;
+            toile_error error;
+            cholmod_calls = 0;
+            cholmod_fail_at = n;
+            toile_status status = make_solver(&p->memory, p->sim->model, KINDS[k], &s, &error);
+            toile_system system = system_of(p, 1e-8, 1, false);
+            if (status == TOILE_OK)
+                status = run_solver(&s, p, &system);
+            bool reached = cholmod_calls > n;
+            CHECK(status == TOILE_OK || status == TOILE_NO_MEMORY, "%s: allocation %lld failing gives %s",
+                  SOLVER_NAMES[KINDS[k]], (long long)n, toile_status_name(status));
+            CHECK(status == TOILE_NO_MEMORY || (system.converged && error_of(p, p->x) <= ESTIMATE * 1e-8),
+                  "%s: allocation %lld failed and the answer is wrong", SOLVER_NAMES[KINDS[k]], (long long)n);
+            refused += status == TOILE_NO_MEMORY;
+            cholmod_fail_at = -1;
+            if (status == TOILE_NO_MEMORY && s.kind == KINDS[k] && (s.cholmod || s.corepcg)) {
+                system = system_of(p, 1e-8, 1, false);
+                CHECK(run_solver(&s, p, &system) == TOILE_OK && system.converged &&
+                          error_of(p, p->x) <= ESTIMATE * 1e-8,
+                      "%s: no answer after allocation %lld failed once", SOLVER_NAMES[KINDS[k]],
+                      (long long)n);
+            }
+            free_solver(&s);
+            if (!reached) {
+                CHECK(refused > 20, "%s: only %lld allocations were refused", SOLVER_NAMES[KINDS[k]],
+                      (long long)refused);
+                break;
+            }
+        }
+    SuiteSparse_config.malloc_func = malloc;
+    SuiteSparse_config.calloc_func = calloc;
+    SuiteSparse_config.realloc_func = realloc;
+    free_problem(p);
+}
+
 /* ---- parts ---- */
 
 /* Position in the grid of a particle of the model. */
@@ -782,6 +844,7 @@ int main(int argc, char **argv) {
     RUN(no_answer);
     RUN(zero_right_side);
     RUN(failing_memory);
+    RUN(failing_cholmod);
     RUN(parts);
     RUN(core_is_good);
     FINISH();
