@@ -36,16 +36,16 @@ def job_names(obs):
 
 
 def settings(scene):
-    made = {row["id"]: value(scene.toile, "settings", row) for row in SETTINGS}
+    scale = scene.unit_settings.scale_length
+    made = {row["id"]: value(scene.toile, row, scale) for row in SETTINGS}
     if scene.toile.use_scene_gravity and "gravity" in made:
-        scale = scene.unit_settings.scale_length
         made["gravity"] = [clean(g * scale) for g in scene.gravity] if scene.use_gravity else [0.0, 0.0, 0.0]
     return made
 
 
-def collider_facts(ob):
+def collider_facts(ob, scale):
     c = ob.toile.collider
-    return {"thickness": clean(c.thickness), "friction_static": clean(c.friction),
+    return {"thickness": clean(min(c.thickness * scale, 1.0)), "friction_static": clean(c.friction),
             "friction_kinetic": clean(c.friction * c.friction_kinetic)}
 
 
@@ -166,7 +166,7 @@ class Capture:
         self.job.add_mesh("collider " + name, points, sizes, corners.ravel())
         self._tracks[name] = self.job.add_track("collider " + name, self.first, len(points))
         self._colliders.append({"name": name, "shape": "mesh", "mesh": "collider " + name, "track": "collider " + name,
-                                **collider_facts(ob)})
+                                **collider_facts(ob, self.scale)})
 
     def _garment(self, ob, depsgraph):
         name = self.names[ob.name_full]

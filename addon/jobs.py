@@ -124,16 +124,18 @@ class Bake:
         while self.poll():
             time.sleep(0.02)
 
-    def text(self):
-        """One line for panel and status bar."""
-        if self.state != 'running':
-            return self.message or "baked"
+    def parts(self):
+        """How far it is, and how long it takes."""
         if self.stopping:
-            return "stopping after this frame"
+            return "Stopping after this frame", ""
         if not self.frames:
-            return "starting"
+            return "Starting", ""
         left = f", {duration(self.eta)} left" if self.done_frames > 1 else ""
-        return f"frame {self.frame} ({self.done_frames} of {self.frames}), {self.seconds:.2g} s per frame{left}"
+        return f"Frame {self.frame}: {self.done_frames} of {self.frames}", f"{self.seconds:.2g} s per frame{left}"
+
+    def text(self):
+        """One line for the status bar."""
+        return ", ".join(part for part in self.parts() if part)
 
 
 def duration(seconds):

@@ -146,7 +146,7 @@ def pinned(ob):
 # ---- panels and fabrics ----
 
 def fabric(garment):
-    return {row["id"]: value(garment, "fabric", row) for row in FABRIC}
+    return {row["id"]: value(garment, row) for row in FABRIC}
 
 
 def _changed_fabric(base, levels, garment):

@@ -45,8 +45,8 @@ def contacts(scene, ob, points):
         if tree is None:
             continue
         matrix = collider.evaluated_get(depsgraph).matrix_world
-        inverse, size = matrix.inverted_safe(), matrix.median_scale * scale
-        reach = 1.5 * (scene.toile.contact_thickness + collider.toile.collider.thickness)
+        inverse, size = matrix.inverted_safe(), matrix.median_scale
+        reach = 1.1 * (scene.toile.contact_thickness + collider.toile.collider.thickness)
         local = points.astype(numpy.float64) / scale @ numpy.array(inverse)[:3, :3].T + numpy.array(inverse)[:3, 3]
         for i, place in enumerate(local):
             if tree.find_nearest(place, reach / size)[0] is not None:

@@ -11,7 +11,9 @@ BASIC = ("time_step", "contact_thickness", "wind_velocity")
 BASIC_FABRIC = ("density", "stretch_warp", "stretch_weft", "bend_warp", "bend_weft")
 
 
-def message(layout, text, icon='ERROR', width=42):
+def message(layout, text, icon='ERROR'):
+    region, scale = bpy.context.region, bpy.context.preferences.system.ui_scale
+    width = max(18, int(((region.width if region else 320) - 70 * scale) / (7.2 * scale)))
     column = layout.column(align=True)
     column.scale_y = 0.8
     for i, line in enumerate(textwrap.wrap(text, width)):
@@ -39,7 +41,10 @@ def draw_bake(layout, context):
     if capture is not None:
         compat.progress(column, capture.done / capture.total, f"Capturing {capture.done} of {capture.total}")
     elif bake is not None and bake.state == 'running':
-        compat.progress(column, bake.done_frames / max(1, bake.frames), bake.text())
+        done, rest = bake.parts()
+        compat.progress(column, bake.done_frames / max(1, bake.frames), done)
+        if rest:
+            column.label(text=rest, icon='BLANK1', translate=False)
         column.operator("toile.cancel", icon='CANCEL')
     else:
         row = column.row(align=True)

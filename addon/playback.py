@@ -54,7 +54,11 @@ def garments(scene):
                 scenes = [s.name for s in ob.users_scene] or [s.name for s in bpy.data.scenes]
                 for name in scenes:
                     _garments.setdefault(name, []).append(key_of(ob))
-    return _garments.get(scene.name, ())
+    found = _garments.get(scene.name, ())
+    if any(find(key) is None for key in found):         # renamed: looked through again
+        forget_objects()
+        return garments(scene)
+    return found
 
 
 # ---- one garment ----
@@ -84,9 +88,13 @@ def _local(points, matrix, scale, directions=False):
     return out
 
 
-def _write(mesh, name, values, kind='FLOAT_VECTOR', field="vector"):
-    data = modifier.attribute(mesh, name, kind).data
-    data.foreach_set(field, numpy.ascontiguousarray(values, numpy.float32).ravel())
+def _write(mesh, name, values):
+    data = modifier.attribute(mesh, name).data
+    if mesh.library is None:
+        data.foreach_set("vector", numpy.ascontiguousarray(values, numpy.float32).ravel())
+        return
+    for item, value in zip(data, values.tolist()):      # foreach_set does nothing, without a word, to linked data
+        item.vector = value
 
 
 def positions_of(scene, ob):
@@ -143,7 +151,6 @@ def _fail(key, message):
 def _show_one(scene, key, matrix=None):
     ob = find(key)
     if ob is None or ob.toile.role != 'GARMENT':
-        forget_objects()
         return
     if not ob.toile.play:
         found = modifier.find(ob)

@@ -69,14 +69,15 @@ def make(row):
                          step=max(1, min(1000, int(20 * smallest))), **ranges, **common)
 
 
-def value(group, table, row):
-    """A property as the scene file takes it. Blender keeps single precision: what was typed is taken, not its noise."""
+def value(group, row, scale=1.0):
+    """A property as the scene file takes it; `scale` is metres of one unit, for lengths. Blender keeps single precision:
+    what was typed is taken, not its noise."""
     found = getattr(group, row["id"])
+    scale = (scale if _unit(row) != 'NONE' else 1.0) / factor(row)
     if row["type"] == "vector":
-        return [clean(v) for v in found]
+        return [clean(v * scale) for v in found]
     if row["type"] == "real":
-        low, high = row["min"], row["max"]
-        return min(max(clean(found / factor(row)), low), high)
+        return min(max(clean(found * scale), row["min"]), row["max"])
     return found
 
 
