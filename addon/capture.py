@@ -63,7 +63,8 @@ class Capture:
         self.first, self.last = frame_range(scene)
         self.garments, self.colliders = objects(scene, 'GARMENT'), objects(scene, 'COLLIDER')
         if not self.garments:
-            raise bridge.Invalid("INVALID", "there is no garment in the scene. Select a mesh and press Physics > Toile Garment")
+            raise bridge.Invalid("INVALID", "there is no garment in the scene. Select a mesh and press "
+                                            "Physics > Toile Garment")
         self.names = job_names(self.garments)
         self.collider_names = job_names(self.colliders)
         self.scale = scene.unit_settings.scale_length
@@ -139,8 +140,8 @@ class Capture:
         mesh = shown.to_mesh()
         try:
             if mesh is None or len(mesh.polygons) == 0:
-                raise bridge.Invalid("INVALID", f"collider \"{ob.name}\" has no faces at frame {self.frame}. A collider is a "
-                                                "surface: give it faces, or take it out")
+                raise bridge.Invalid("INVALID", f"collider \"{ob.name}\" has no faces at frame {self.frame}. A collider "
+                                                "is a surface: give it faces, or take it out")
             name, counts = self.collider_names[ob.name_full], (len(mesh.vertices), len(mesh.polygons), len(mesh.loops))
             points = _points(mesh, shown.matrix_world, self.scale)
             if self.frame == self.first:
@@ -175,7 +176,8 @@ class Capture:
         shown = ob.evaluated_get(depsgraph)
         mesh = shown.data
         if len(mesh.vertices) != len(ob.data.vertices):
-            culprit = next((m.name for m in ob.modifiers if m.show_viewport and m.type not in modifier.DEFORMING), "a modifier")
+            culprit = next((m.name for m in ob.modifiers if m.show_viewport and m.type not in modifier.DEFORMING),
+                           "a modifier")
             raise bridge.Invalid("INVALID", (
                 f"garment \"{ob.name}\" has {len(mesh.vertices)} vertices after its modifiers but {len(ob.data.vertices)} "
                 f"before. Move \"{culprit}\" below the Toile modifier, or apply it"))

@@ -2,6 +2,7 @@
 import bpy
 
 VERSION = bpy.app.version
+UNIFORM_COLOR = 'UNIFORM_COLOR' if VERSION >= (4, 0, 0) else '3D_UNIFORM_COLOR'
 
 
 def path_options():

@@ -16,6 +16,7 @@ INTERVAL = 0.25             # s between two looks
 
 running = {}                # cache path -> Bake
 finished = {}               # cache path -> Bake, the last that ended
+state = {"text": None}      # what the status bar shows
 
 
 class Bake:
@@ -81,7 +82,8 @@ class Bake:
             self._fail(event["message"])
         elif kind == "done":
             self.state, self.eta = ('complete' if event["outcome"] == "complete" else 'stopped'), 0.0
-            self.message = "" if self.state == 'complete' else f"stopped after frame {event['frame']}; Resume goes on from there"
+            if self.state == 'stopped':
+                self.message = f"stopped after frame {event['frame']}; Resume goes on from there"
 
     def _died(self, code):
         with open(self.log + ".err", encoding="utf-8", errors="replace") as err:
@@ -171,8 +173,11 @@ def watch():
             _show_new(cache)
         if not alive:
             ended(bake)
-    _status()
-    redraw()
+    shown = next(iter(running.values())).text() if running else None
+    if shown != state["text"]:
+        state["text"] = shown
+        _status()
+        redraw()
     return INTERVAL if running else None
 
 
@@ -197,10 +202,7 @@ def ended(bake):
 
 
 def _status():
-    text = None
-    if running:
-        bake = next(iter(running.values()))
-        text = f"Toile: {bake.text()}"
+    text = f"Toile: {state['text']}" if state["text"] else None
     for window in bpy.context.window_manager.windows if bpy.context.window_manager else ():
         if window.workspace:
             window.workspace.status_text_set(text)
@@ -249,6 +251,7 @@ def unregister():
     finished.clear()
     if bpy.app.timers.is_registered(watch):
         bpy.app.timers.unregister(watch)
+    state["text"] = None
     if not bpy.app.background:
         _status()
     atexit.unregister(_stop_all)

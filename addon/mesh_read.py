@@ -108,7 +108,8 @@ def cut_to_uv(ob, faces, points, uv, scale):
     if scale == 0:
         flat = _areas(faces, corner)
         if flat <= 0:
-            raise bridge.Invalid("INVALID", f"\"{ob.name}\": its UV map has no area. Unwrap it, or choose another rest shape")
+            raise bridge.Invalid("INVALID", f"\"{ob.name}\": its UV map has no area. Unwrap it, or choose another "
+                                            "rest shape")
         scale = (_areas(faces, points[faces.vertices]) / flat) ** 0.5
     return corner * scale
 
@@ -204,8 +205,8 @@ def rest_points(ob, matrix, scale):
     if garment.rest_shape == 'SHAPE_KEY':
         key = mesh.shape_keys.key_blocks.get(garment.rest_key) if mesh.shape_keys else None
         if key is None:
-            raise bridge.Invalid("INVALID", f"\"{ob.name}\" has no shape key \"{garment.rest_key}\". Choose another, or another "
-                                            "rest shape")
+            raise bridge.Invalid("INVALID", f"\"{ob.name}\" has no shape key \"{garment.rest_key}\". Choose another, or "
+                                            "another rest shape")
         key.data.foreach_get("co", points.ravel())
     else:
         compat.get_positions(mesh, points)
@@ -216,7 +217,8 @@ def read(ob, matrix, scale):
     """(Faces, material coordinates, panel names, face panels, differing panels) of a garment."""
     mesh, garment = ob.data, ob.toile.garment
     if len(mesh.polygons) == 0:
-        raise bridge.Invalid("INVALID", f"\"{ob.name}\" has no faces. A garment is a surface: add faces, or take the object out")
+        raise bridge.Invalid("INVALID", f"\"{ob.name}\" has no faces. A garment is a surface: add faces, or take the "
+                                        "object out")
     points = rest_points(ob, matrix, scale)
     uv = compat.uv_layer(mesh, garment.uv_map)
     faces = read_faces(mesh, points)

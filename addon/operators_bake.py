@@ -99,7 +99,8 @@ class Captures:
             while not done and time.perf_counter() - began < SLICE:
                 done = self._capture.step()
             made = self._capture
-            context.workspace.status_text_set(f"Toile: capturing frame {made.frame} ({made.done} of {made.total}), Esc stops")
+            context.workspace.status_text_set(
+                f"Toile: capturing frame {made.frame} ({made.done} of {made.total}), Esc stops")
             jobs.redraw()
             if not done:
                 return {'RUNNING_MODAL'}

@@ -105,7 +105,8 @@ def write_points(scene, ob, path, kind):
         for i, matrix in enumerate(matrices):
             points = playback.store.get(cache, ob.toile.cache_garment, first + i)
             if len(points) != count:
-                raise bridge.Invalid("INVALID", f"\"{ob.name}\" has {count} vertices but was baked with {len(points)}; bake again")
+                raise bridge.Invalid("INVALID", f"\"{ob.name}\" has {count} vertices but was baked with {len(points)}; "
+                                                "bake again")
             local = playback._local(points, matrix, scene.unit_settings.scale_length)
             out.write(local.astype("<f4" if kind == 'PC2' else ">f4").tobytes())
     os.replace(part, path)

@@ -38,7 +38,8 @@ def digest(scene):
         facts["garment " + (ob.toile.cache_garment or ob.name_full)] = _garment_facts(ob)
         _mesh_digest(ob, made)
     for ob in sorted(capture.objects(scene, 'COLLIDER'), key=lambda o: o.name_full):
-        facts["collider " + ob.name_full] = [capture.collider_facts(ob, scene.unit_settings.scale_length), ob.toile.collider.side]
+        scale, side = scene.unit_settings.scale_length, ob.toile.collider.side
+        facts["collider " + ob.name_full] = [capture.collider_facts(ob, scale), side]
     made.update(json.dumps(facts, sort_keys=True, default=str).encode())
     return made.hexdigest()
 

@@ -2,7 +2,7 @@
 import bpy
 import numpy
 
-from . import bridge, capture, modifier, playback
+from . import bridge, capture, compat, modifier, playback
 
 _handle = None
 _points = {}                # scene name -> {object: contact points in the world, (n x 3)}
@@ -71,7 +71,7 @@ def _draw():
     places = [p for p in _points.get(scene.name, {}).values() if len(p)]
     if not places:
         return
-    shader = gpu.shader.from_builtin('UNIFORM_COLOR' if bpy.app.version >= (4, 0, 0) else '3D_UNIFORM_COLOR')
+    shader = gpu.shader.from_builtin(compat.UNIFORM_COLOR)
     gpu.state.point_size_set(5)
     gpu.state.blend_set('ALPHA')
     shader.bind()

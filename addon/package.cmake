@@ -1,4 +1,5 @@
-# Makes the installable add-on: cmake -DSOURCE=.. -DBUILD=.. -DVERSION=.. -DLIBRARY=.. -DPROGRAM=.. -DPLATFORM=.. -P package.cmake
+# Makes the installable add-on:
+#   cmake -DSOURCE=.. -DBUILD=.. -DVERSION=.. -DLIBRARY=.. -DPROGRAM=.. -DPLATFORM=.. -P package.cmake
 #
 # One zip for both kinds of Blender: a legacy add-on (3.4 to 4.1) and an extension (4.2 and later). The library and the
 # program bring every library they need beyond the C library; both look in their own folder first (DT_RPATH $ORIGIN, which

@@ -260,7 +260,8 @@ def sub_panel(name, label, body, parent, closed=True, preset=None, sidebar=False
     """A panel made of a body. Panels of the sidebar are the same ones elsewhere."""
     def draw(self, context):
         body(self.layout, context)
-    members = {"bl_label": label, "bl_parent_id": parent, "bl_options": {'DEFAULT_CLOSED'} if closed else set(), "draw": draw}
+    members = {"bl_label": label, "bl_parent_id": parent, "draw": draw,
+               "bl_options": {'DEFAULT_CLOSED'} if closed else set()}
     if poll_garment:
         members["poll"] = classmethod(lambda cls, context: garment_of(context) is not None)
     if preset:
@@ -315,9 +316,10 @@ def _panels():
     made = [TOILE_UL_versions, TOILE_PT_garment, TOILE_PT_collider, TOILE_PT_sidebar]
     for place, parent, sidebar in (("garment", "TOILE_PT_garment", False), ("sidebar", "TOILE_PT_sidebar", True)):
         for name, label, body, closed, preset, needs in BODIES:
-            made.append(sub_panel(f"TOILE_PT_{place}_{name}", label, body, parent, closed, preset, sidebar, needs or not sidebar))
-        made.append(sub_panel(f"TOILE_PT_{place}_advanced", "Advanced", draw_advanced, f"TOILE_PT_{place}_settings", True, None,
-                              sidebar, not sidebar))
+            made.append(sub_panel(f"TOILE_PT_{place}_{name}", label, body, parent, closed, preset, sidebar,
+                                  needs or not sidebar))
+        made.append(sub_panel(f"TOILE_PT_{place}_advanced", "Advanced", draw_advanced, f"TOILE_PT_{place}_settings", True,
+                              None, sidebar, not sidebar))
     return made
 
 

@@ -130,7 +130,8 @@ def show(scene, ob, matrix):
 
 def _moves(ob):
     """Whether the object itself is animated: then Cycles samples the mesh between frames instead of using velocities."""
-    return bool(ob.parent or ob.constraints or (ob.animation_data and (ob.animation_data.action or ob.animation_data.drivers)))
+    animation = ob.animation_data
+    return bool(ob.parent or ob.constraints or (animation and (animation.action or animation.drivers)))
 
 
 def _write_velocity(scene, ob, mesh, path, matrix, scale):
@@ -187,7 +188,7 @@ def toile_frame_pre(scene, depsgraph=None):
 @persistent
 def toile_frame_post(scene, depsgraph=None):
     """Objects that moved in this frame were shown with the matrix of the last one: those are shown again."""
-    if paused or depsgraph is None:
+    if not _used or paused or depsgraph is None:
         return
     for key in garments(scene):
         ob = find(key)

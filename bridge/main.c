@@ -364,8 +364,8 @@ int toile_command_pack(int argc, char **argv) {
         {"--set", NULL, TOILE_OPTION_LIST, &sets, "PATH=VALUE", "change a value of the scene, as for bake", NULL},
     };
     const toile_syntax syntax = {"toile pack SCENE.json -o JOB.h5 [--set PATH=VALUE]...",
-                                 "Writes a scene with every mesh file that it names into one file, which `toile bake` takes in "
-                                 "place of the scene.\nThe result of the bake is the same to the last bit.",
+                                 "Writes a scene with every mesh file that it names into one file, which `toile bake` "
+                                 "takes in place of\nthe scene. The result of the bake is the same to the last bit.",
                                  options, COUNT(options), operand_names, COUNT(operand_names)};
     if (!sets.items)
         return toile_complain(TOILE_EXIT_FAILED, "not enough memory for the options");

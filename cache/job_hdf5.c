@@ -738,7 +738,8 @@ static toile_status read_head(toile_job_file *f, toile_error *error) {
     int32_t version = 0;
     hsize_t size = 0;
     if (!is_job(f))
-        return toile_fail(error, TOILE_FORMAT, "%.300s is an HDF5 file but not a job; give a job or a scene in JSON", f->path);
+        return toile_fail(error, TOILE_FORMAT, "%.300s is an HDF5 file but not a job; give a job or a scene in JSON",
+                          f->path);
     if (!read_number(f, f->file, "version", H5T_NATIVE_INT32, 4, &version) || version < 1)
         return fail_format(f, error, "no version", NULL);
     if (version > TOILE_JOB_VERSION)

@@ -62,7 +62,8 @@ def tables():
         sheet.toile.garment.fabric = fabric["name"]
         found = mesh_read.fabric(sheet.toile.garment)
         for row in properties.FABRIC:
-            check(abs(found[row["id"]] - fabric[row["id"]]) <= 1e-6 * abs(fabric[row["id"]]), f"{fabric['name']} {row['id']}")
+            wanted = fabric[row["id"]]
+            check(abs(found[row["id"]] - wanted) <= 1e-6 * abs(wanted), f"{fabric['name']} {row['id']}")
 
 
 def registered_twice():
@@ -293,7 +294,8 @@ def pins_follow():
     check(numpy.abs(shown_base(sheet, 6)[held] - start[held]).max() > 0.15, "the pins did not move")
     sheet.toile.garment.use_pin_end, sheet.toile.garment.pin_end = True, 3
     op("bake")
-    check(cached(sheet, 6)[held][:, 2].mean() < shown_base(sheet, 6)[held][:, 2].mean() - 0.005, "the pins were not released")
+    free, held_up = cached(sheet, 6)[held][:, 2].mean(), shown_base(sheet, 6)[held][:, 2].mean()
+    check(free < held_up - 0.005, "the pins were not released")
     refused_group = sheet.toile.garment
     refused_group.pin_group = "Nothing"
     refused("bake", ["Sheet", "no vertex group \"Nothing\""])
@@ -338,16 +340,13 @@ def mistakes():
     refused("bake", ["Sheet", "no UV map"])
     sheet.toile.garment.rest_shape = 'SHAPE_KEY'
     refused("bake", ["Sheet", "no shape key"])
-    activate(body)
-    bpy.context.view_layer.objects.active = body
-    check(True)
 
 
 def problem_selected():
     """An edge with three faces: the bake names it, and its vertices are selected when asked."""
     mesh = bpy.data.meshes.new("Fin")
-    mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0.5, 0, 1)], [], [(0, 1, 2), (1, 3, 2), (0, 4, 1), (0, 1, 4)])
-    mesh.from_pydata if False else None
+    mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0.5, 0, 1)], [],
+                     [(0, 1, 2), (1, 3, 2), (0, 4, 1), (0, 1, 4)])
     ob = bpy.data.objects.new("Fin/1", mesh)
     bpy.context.collection.objects.link(ob)
     activate(ob)
@@ -417,7 +416,6 @@ def grows():
     sheet, body = grid(n=40), ball(location=(0, 0, 0.25))
     frames(60)
     activate(sheet)
-    made = operators_bake.TOILE_OT_bake
     seen = []
     waiting = jobs.Bake.wait
 
@@ -435,7 +433,6 @@ def grows():
     check(len(seen) == 5, f"{len(seen)} frames were seen while it baked")
     for frame, points in seen:
         near(points, cached(sheet, frame), 1e-6, f"frame {frame} while it baked")
-    check(made is operators_bake.TOILE_OT_bake)
 
 
 # ---- what stays right afterwards ----
@@ -547,12 +544,14 @@ def linked():
     for frame in (3, 5):
         bpy.context.scene.frame_set(frame)
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        found = [(i.object.data, numpy.array(i.matrix_world)) for i in depsgraph.object_instances if i.object.name == "Sheet"]
+        found = [(i.object.data, numpy.array(i.matrix_world)) for i in depsgraph.object_instances
+                 if i.object.name == "Sheet"]
         check(len(found) == 1, f"{len(found)} instances")
         for mesh, matrix in found:
             points = numpy.empty((len(mesh.vertices), 3), numpy.float32)
             mesh.vertices.foreach_get("co", points.ravel())
-            near(points @ matrix[:3, :3].T + matrix[:3, 3], expected[frame - 1] + (2, 0, 0), 1e-5, f"instance, frame {frame}")
+            world = points @ matrix[:3, :3].T + matrix[:3, 3]
+            near(world, expected[frame - 1] + (2, 0, 0), 1e-5, f"instance, frame {frame}")
     linked_scene = next(s for s in bpy.data.scenes if s.library)
     bpy.context.window.scene = linked_scene
     linked_scene.frame_set(4)
@@ -879,7 +878,7 @@ def every_operator_called():
 
 
 run([tables, registered_twice, translated, added_and_removed, modifiers_in_order, presets, baked, transformed, units,
-     armature_collider, animated_modifiers, pins_follow, mistakes, problem_selected, cancelled_and_resumed, killed, grows, undone,
-     saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
+     armature_collider, animated_modifiers, pins_follow, mistakes, problem_selected, cancelled_and_resumed, killed, grows,
+     undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
      property_maps, rest_shapes, between_frames, moving_object, exported, job_elsewhere, figures]
     + ([every_operator_called] if not [a for a in ARGUMENTS if not a.startswith("/")] else []))

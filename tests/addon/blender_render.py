@@ -1,7 +1,7 @@
 """A background render of three frames, as on a farm. blender_render.py -- (make ZIP | play | plain) FOLDER [EXPECTED]
 
-make bakes and saves the file; play opens it with the add-on and renders; plain opens the file that was exported to PC2, without
-the add-on, and renders."""
+make bakes and saves the file; play opens it with the add-on and renders; plain opens the file that was exported to PC2,
+without the add-on, and renders."""
 import os
 import sys
 

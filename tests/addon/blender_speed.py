@@ -26,8 +26,7 @@ def sheet(name, x):
 
 
 def write_cache(path):
-    """A cache of this size with frames that move, without waiting for a simulation: an old one is not needed, the library writes
-    it from a bake in free fall with large steps."""
+    """A cache of this size: a sheet in free fall, in large steps."""
     scene = {"toile": 1, "fps": 24, "frames": [1, FRAMES], "garments": [{"name": "Sheet", "grid": {
         "size": [1, 1], "resolution": [N, N]}}], "settings": {"drag_model": "none", "time_step": 0.1, "threads": 1}}
     import json
@@ -70,9 +69,9 @@ def scrubbing():
             touched(played)
             (cold if turn == 0 else shows).append(time.perf_counter() - began)
     push, show, first = (1000 * float(numpy.median(t)) for t in (pushes, shows, cold))
-    print(f"scrub: {N * N} vertices, fastest push {push:.1f} ms, frame change {show:.1f} ms ({show / push:.2f} of it), read from "
-          f"disk for the first time {first:.1f} ms ({first / push:.2f}); shortest {1000 * min(pushes):.1f}, {1000 * min(shows):.1f}, "
-          f"{1000 * min(cold):.1f} ms")
+    print(f"scrub: {N * N} vertices, fastest push {push:.1f} ms, frame change {show:.1f} ms ({show / push:.2f} of it), read "
+          f"from disk for the first time {first:.1f} ms ({first / push:.2f}); shortest {1000 * min(pushes):.1f}, "
+          f"{1000 * min(shows):.1f}, {1000 * min(cold):.1f} ms")
     check(show <= 1.5 * push or min(shows) <= 1.5 * min(pushes), f"{show:.1f} ms against {push:.1f} ms")
 
 
@@ -93,7 +92,7 @@ def nothing_to_show():
     whole = (time.perf_counter() - began) / 50
     spent = float(numpy.median(counts))
     print(f"frame change without garments: handlers {1e6 * spent:.1f} us of {1e6 * whole:.0f} us")
-    check(spent < 50e-6 and spent < 0.05 * whole, f"{spent} s of {whole} s")
+    check(spent < 20e-6, f"{spent} s of {whole} s")
 
 
 run([nothing_to_show, scrubbing])

@@ -109,8 +109,8 @@ static void refused(void) {
     CHECK(toile_job_file_create(&memory, "/nonexistent/x.h5", &file, &error) == TOILE_IO && !file, "%s", error.message);
     CHECK(toile_job_file_create(&memory, path, &file, &error) == TOILE_OK, "%s", error.message);
     CHECK(toile_job_file_put_mesh(file, &m, &error) == TOILE_OK, "%s", error.message);
-    CHECK(toile_job_file_put_mesh(file, &m, &error) == TOILE_INVALID && strstr(error.message, "already has a mesh \"a b.%\""),
-          "%s", error.message);
+    CHECK(toile_job_file_put_mesh(file, &m, &error) == TOILE_INVALID && strstr(error.message, "already has a mesh"), "%s",
+          error.message);
     CHECK(toile_job_file_begin_track(file, "t", 1, 1, &track, &error) == TOILE_OK, "%s", error.message);
     CHECK(toile_job_file_finish(file, SCENE, &error) == TOILE_INVALID && strstr(error.message, "no frame"), "%s",
           error.message);
