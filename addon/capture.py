@@ -96,6 +96,8 @@ class Capture:
     def _hide(self):
         """Garments show their modifiers above Toile only: what they are before the simulation."""
         for ob in self.garments:
+            modifier.ensure(ob)
+            modifier.put_below(ob)
             below = False
             for m in ob.modifiers:
                 below = below or m == modifier.find(ob)

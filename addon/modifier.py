@@ -18,6 +18,8 @@ STRETCH = "toile_stretch"       # colour, for the overlay
 DEFORMING = {'ARMATURE', 'CAST', 'CURVE', 'DISPLACE', 'HOOK', 'LAPLACIANDEFORM', 'LATTICE', 'MESH_DEFORM', 'SHRINKWRAP',
              'SIMPLE_DEFORM', 'SMOOTH', 'CORRECTIVE_SMOOTH', 'LAPLACIANSMOOTH', 'SURFACE_DEFORM', 'WARP', 'WAVE',
              'VERTEX_WEIGHT_EDIT', 'VERTEX_WEIGHT_MIX', 'VERTEX_WEIGHT_PROXIMITY', 'MESH_CACHE', 'MESH_SEQUENCE_CACHE'}
+# Those that carry a garment along with a body: below Toile they would carry the baked cloth a second time.
+CARRYING = {'ARMATURE', 'HOOK', 'LATTICE', 'MESH_DEFORM', 'SURFACE_DEFORM'}
 
 
 def _tree():
@@ -59,13 +61,20 @@ def ensure(ob):
     if own is not None and own != made.node_group and own.users == 0:
         bpy.data.node_groups.remove(own)
     show(made, False)
-    index = 0
-    for i, modifier in enumerate(ob.modifiers):
-        if modifier.type in DEFORMING:
-            index = i + 1
+    index = max((i + 1 for i, modifier in enumerate(ob.modifiers) if modifier.type in DEFORMING), default=0)
     if ob.modifiers.find(made.name) != index:
         compat.move_modifier(ob, made.name, index)
     return find(ob)
+
+
+def put_below(ob):
+    """Moves Toile's modifier below those that carry the garment: parenting to an armature adds one at the end."""
+    found = find(ob)
+    if found is None or ob.library is not None:
+        return
+    last = max((i for i, modifier in enumerate(ob.modifiers) if modifier.type in CARRYING), default=-1)
+    if last > ob.modifiers.find(found.name):
+        compat.move_modifier(ob, found.name, last)
 
 
 def remove(ob):

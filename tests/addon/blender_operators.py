@@ -127,6 +127,13 @@ def modifiers_in_order():
         ob.modifiers.new(kind, kind)
     op("add", role='GARMENT')
     check([m.type for m in ob.modifiers] == ['ARMATURE', 'NODES', 'SUBSURF', 'SOLIDIFY'], [m.type for m in ob.modifiers])
+    ob.modifiers.clear()
+    op("add", role='GARMENT')
+    for kind in ('ARMATURE', 'SMOOTH'):     # as parenting adds it; and one to smooth the result
+        ob.modifiers.new(kind, kind)
+    frames(2)
+    op("bake")
+    check([m.type for m in ob.modifiers] == ['ARMATURE', 'NODES', 'SMOOTH'], [m.type for m in ob.modifiers])
 
 
 def presets():

@@ -99,10 +99,10 @@ def make_scene():
     body.location.x = 1
     body.keyframe_insert("location", frame=60)
     op("add", role='COLLIDER')
-    bpy.ops.mesh.primitive_grid_add(x_subdivisions=44, y_subdivisions=44, size=2, location=(0, 0, 1.55))
+    bpy.ops.mesh.primitive_grid_add(x_subdivisions=60, y_subdivisions=60, size=2, location=(0, 0, 1.55))
     cape = bpy.context.object
     cape.name = "Cape"
-    scene.frame_end = 60
+    scene.frame_end = 300
     bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, "window.blend"))
     window, properties, region = area('PROPERTIES')
     properties.spaces.active.context = 'PHYSICS'
@@ -193,6 +193,7 @@ def resumed():
     check(bake is None or bake.done_frames > 3, "did not go on")
     global phase
     phase = "kill"
+    check(bake is not None, "ended too soon to be killed")
     if bake is not None:
         call("cancel", kill=True)
     return 0.3
