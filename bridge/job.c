@@ -1,4 +1,5 @@
-/* Writing jobs (toile.h), reading their meshes as if from files, and packing a scene with its files into one. */
+/* Writing jobs (toile.h), reading their meshes as if from files, and packing a scene with its files into one.
+ */
 #include "job.h"
 
 #include "scene_internal.h"
@@ -11,7 +12,7 @@
 struct toile_job {
     toile_memory memory;
     toile_error error;
-    toile_job_file *file;           /* null after a failed create */
+    toile_job_file *file; /* null after a failed create */
 };
 
 /* ---- the public calls ---- */
@@ -65,19 +66,22 @@ toile_status toile_job_add_mesh(toile_job *j, const toile_job_mesh *m) {
                              .panel_names = m->panel_names};
     for (int f = 0; f < m->face_count; f++) {
         if (m->face_sizes[f] < 3 || m->face_sizes[f] > 4)
-            return toile_fail(&j->error, TOILE_INVALID,
-                              "mesh \"%.64s\": face %d has %d corners; use triangles and quads (triangulate it first)",
-                              m->name, f, m->face_sizes[f]);
+            return toile_fail(
+                &j->error, TOILE_INVALID,
+                "mesh \"%.64s\": face %d has %d corners; use triangles and quads (triangulate it first)",
+                m->name, f, m->face_sizes[f]);
         array.corner_count += m->face_sizes[f];
     }
     for (int i = 0; i < array.corner_count; i++)
         if (m->face_vertices[i] < 0 || m->face_vertices[i] >= m->vertex_count)
-            return toile_fail(&j->error, TOILE_INVALID, "mesh \"%.64s\": a face uses vertex %d; there are %d vertices",
-                              m->name, m->face_vertices[i], m->vertex_count);
+            return toile_fail(&j->error, TOILE_INVALID,
+                              "mesh \"%.64s\": a face uses vertex %d; there are %d vertices", m->name,
+                              m->face_vertices[i], m->vertex_count);
     return toile_job_file_put_mesh(j->file, &array, &j->error);
 }
 
-toile_status toile_job_add_track(toile_job *j, const char *name, int first_frame, int vertex_count, int *track) {
+toile_status toile_job_add_track(toile_job *j, const char *name, int first_frame, int vertex_count,
+                                 int *track) {
     toile_status status = is_open(j);
     if (status != TOILE_OK)
         return status;
@@ -133,7 +137,8 @@ toile_status toile_job_read_obj(toile_job_file *file, toile_memory *memory, cons
     obj->face_lines = toile_alloc(memory, faces, sizeof(int));
     obj->face_panels = mesh.face_panels ? (int *)mesh.face_panels : toile_alloc(memory, faces, sizeof(int));
     obj->corner_uvs = toile_alloc(memory, corners, sizeof(int));
-    obj->panel_names = mesh.panel_count > 0 ? (char **)mesh.panel_names : toile_alloc(memory, 1, sizeof(char *));
+    obj->panel_names =
+        mesh.panel_count > 0 ? (char **)mesh.panel_names : toile_alloc(memory, 1, sizeof(char *));
     obj->panel_count = mesh.panel_count;
     if (mesh.panel_count == 0 && obj->panel_names) {
         obj->panel_names[0] = toile_copy_text(memory, "panel");
@@ -170,7 +175,7 @@ typedef struct packer {
     toile_error *error;
     toile_scene *scene;
     toile_job_file *file;
-    json_t *root;                   /* the resolved scene, which becomes the job's */
+    json_t *root; /* the resolved scene, which becomes the job's */
 } packer;
 
 /* Writes a mesh file into the job under `name`. Corner (u, v) stand as the file has them. */
@@ -217,7 +222,8 @@ static toile_status pack_sequence(packer *p, collider *c, json_t *object, const 
     int track;
     toile_status status = pack_file(p, first, name);
     if (status == TOILE_OK)
-        status = toile_job_file_begin_track(p->file, name, p->scene->first, c->vertex_count, &track, p->error);
+        status =
+            toile_job_file_begin_track(p->file, name, p->scene->first, c->vertex_count, &track, p->error);
     for (int frame = p->scene->first; status == TOILE_OK && frame <= p->scene->last; frame++) {
         status = toile_scene_prepare_collider(p->scene, c, frame, p->error);
         if (status == TOILE_OK)
@@ -245,7 +251,8 @@ static toile_status pack_arrays(packer *p) {
                      json_string_value(json_object_get(object, "name")));
             if (status != TOILE_OK || (!file && !sequence))
                 continue;
-            status = sequence ? pack_sequence(p, &p->scene->colliders[i], object, name) : pack_obj(p, file, name);
+            status =
+                sequence ? pack_sequence(p, &p->scene->colliders[i], object, name) : pack_obj(p, file, name);
             json_object_del(object, "obj");
             json_object_set_new(object, "mesh", json_string(name));
         }
@@ -253,15 +260,16 @@ static toile_status pack_arrays(packer *p) {
     return status;
 }
 
-toile_status toile_job_pack(const char *scene_path, const char *const *sets, int set_count, const char *job_path,
-                            toile_error *error) {
+toile_status toile_job_pack(const char *scene_path, const char *const *sets, int set_count,
+                            const char *job_path, toile_error *error) {
     packer p = {.error = error};
     toile_memory_init(&p.memory, NULL);
     toile_status status = toile_scene_load(NULL, scene_path, sets, set_count, &p.scene, error);
     if (status != TOILE_OK)
         return status;
     if (p.scene->job)
-        status = toile_fail(error, TOILE_INVALID, "%s already reads a job; copy that file instead", scene_path);
+        status =
+            toile_fail(error, TOILE_INVALID, "%s already reads a job; copy that file instead", scene_path);
     else if (!(p.root = json_loads(toile_scene_resolved_json(p.scene), 0, NULL)))
         status = toile_fail_memory(error, "the scene");
     if (status == TOILE_OK)

@@ -11,7 +11,7 @@
 struct toile_reader {
     toile_memory memory;
     toile_error error;
-    toile_cache *cache;             /* null after a failed open */
+    toile_cache *cache; /* null after a failed open */
     char *json;
 };
 
@@ -28,17 +28,18 @@ static char *describe(const toile_cache *cache) {
     const toile_cache_header *h = toile_cache_get_header(cache);
     json_t *garments = json_array(), *figures = json_array();
     for (int g = 0; g < h->garment_count; g++)
-        json_array_append_new(garments, json_pack("{s:s, s:i, s:i, s:i}", "name", h->garments[g].name, "vertices",
-                                                  h->garments[g].vertex_count, "triangles", h->garments[g].triangle_count,
-                                                  "panels", h->garments[g].panel_count));
+        json_array_append_new(garments,
+                              json_pack("{s:s, s:i, s:i, s:i}", "name", h->garments[g].name, "vertices",
+                                        h->garments[g].vertex_count, "triangles",
+                                        h->garments[g].triangle_count, "panels", h->garments[g].panel_count));
     for (int i = 0; i < FIGURE_COUNT; i++)
         json_array_append_new(figures, json_string(FIGURES[i]));
     char fingerprint[20];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)h->fingerprint);
     json_t *object = json_pack("{s:s, s:s, s:s, s:f, s:i, s:i, s:o, s:o, s:s}", "scene_name", h->scene_name,
-                               "library_version", h->library_version, "fingerprint", fingerprint, "fps", h->fps,
-                               "first_frame", h->first_frame, "last_frame", h->last_frame, "garments", garments, "figures",
-                               figures, "scene", h->settings_json);
+                               "library_version", h->library_version, "fingerprint", fingerprint, "fps",
+                               h->fps, "first_frame", h->first_frame, "last_frame", h->last_frame, "garments",
+                               garments, "figures", figures, "scene", h->settings_json);
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     json_decref(object);
     return text;
@@ -76,7 +77,8 @@ const char *toile_reader_message(const toile_reader *r) {
 static toile_status is_open(const toile_reader *r) {
     if (!r)
         return TOILE_MISUSE;
-    return r->cache ? TOILE_OK : toile_fail((toile_error *)&r->error, TOILE_MISUSE, "the cache was not opened");
+    return r->cache ? TOILE_OK
+                    : toile_fail((toile_error *)&r->error, TOILE_MISUSE, "the cache was not opened");
 }
 
 static toile_status check_garment(toile_reader *r, int garment) {
@@ -85,7 +87,8 @@ static toile_status check_garment(toile_reader *r, int garment) {
         return status;
     int count = toile_cache_get_header(r->cache)->garment_count;
     if (garment < 0 || garment >= count)
-        return toile_fail(&r->error, TOILE_INVALID, "garment %d does not exist; the cache has %d", garment, count);
+        return toile_fail(&r->error, TOILE_INVALID, "garment %d does not exist; the cache has %d", garment,
+                          count);
     return TOILE_OK;
 }
 
@@ -110,7 +113,8 @@ int toile_reader_vertex_count(const toile_reader *r, int garment) {
 
 toile_status toile_reader_read(toile_reader *r, int index, int garment, float *positions, float *velocities) {
     toile_status status = check_garment(r, garment);
-    return status != TOILE_OK ? status : toile_cache_read(r->cache, index, garment, positions, velocities, &r->error);
+    return status != TOILE_OK ? status
+                              : toile_cache_read(r->cache, index, garment, positions, velocities, &r->error);
 }
 
 toile_status toile_reader_figures(toile_reader *r, int index, double *figures, int room, int *count) {
@@ -126,8 +130,8 @@ toile_status toile_reader_figures(toile_reader *r, int index, double *figures, i
     return status;
 }
 
-/* Strain of a triangle with corners x and material coordinates uv: |w_u| - 1 and |w_v| - 1 (Baraff-Witkin 1998, eq. 9);
- * the one that is farther from rest. */
+/* Strain of a triangle with corners x and material coordinates uv: |w_u| - 1 and |w_v| - 1 (Baraff-Witkin
+ * 1998, eq. 9); the one that is farther from rest. */
 static double triangle_strain(const float *const x[3], const float *uv) {
     double du1 = uv[2] - uv[0], dv1 = uv[3] - uv[1], du2 = uv[4] - uv[0], dv2 = uv[5] - uv[1];
     double det = du1 * dv2 - du2 * dv1, wu = 0, wv = 0;

@@ -1,5 +1,5 @@
-/* The tables of core/settings.h as JSON text: for `toile settings --json`, `toile fabrics --json`, and interfaces that
- * are made from them. */
+/* The tables of core/settings.h as JSON text: for `toile settings --json`, `toile fabrics --json`, and
+ * interfaces that are made from them. */
 #include "settings.h"
 #include "toile.h"
 

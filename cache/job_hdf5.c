@@ -1,9 +1,9 @@
-/* Job files in HDF5 (JOB.md). Unlike a cache a job has one writer, who renames it when it is done, and readers that come
- * later.
+/* Job files in HDF5 (JOB.md). Unlike a cache a job has one writer, who renames it when it is done, and
+ * readers that come later.
  *
- * HDF5 works through a file driver of ours for the first of the reasons told in cache_hdf5.c: a write that fails is
- * remembered, it and all later ones are thrown away, and HDF5 is told that all is well, so that everything closes. Told of
- * the failure, 1.10.8 keeps the file open and crashes at exit. */
+ * HDF5 works through a file driver of ours for the first of the reasons told in cache_hdf5.c: a write that
+ * fails is remembered, it and all later ones are thrown away, and HDF5 is told that all is well, so that
+ * everything closes. Told of the failure, 1.10.8 keeps the file open and crashes at exit. */
 #include "job_hdf5.h"
 
 #include "cache.h"
@@ -22,41 +22,41 @@
 #endif
 
 #define DEFLATE_LEVEL 1
-#define MOST (1 << 28)            /* vertices, faces: what fits a chunk */
-#define SCENE_MOST (256 << 20)    /* bytes */
-#define DEFLATE_MOST 1100         /* no deflated byte makes more; larger arrays are no file of ours */
+#define MOST (1 << 28)         /* vertices, faces: what fits a chunk */
+#define SCENE_MOST (256 << 20) /* bytes */
+#define DEFLATE_MOST 1100      /* no deflated byte makes more; larger arrays are no file of ours */
 #define UNIQUE_ROW (-1)
-#define END_MARK "TOILEJOB"       /* last 16 bytes of a job: this, and the hash of all before */
+#define END_MARK "TOILEJOB" /* last 16 bytes of a job: this, and the hash of all before */
 #define HASH_BLOCK ((size_t)1 << 20)
 
 typedef struct track {
     char *name;
-    hid_t positions;              /* dataset, (rows x vertex_count x 3) */
+    hid_t positions; /* dataset, (rows x vertex_count x 3) */
     toile_job_track info;
-    int row_count, last_row;      /* last_row: in `last`, or UNIQUE_ROW */
-    double *last;                 /* row written or read last, (vertex_count x 3) */
-    int *rows;                    /* row of each frame, (frame_count) */
-    uint64_t *checksums;          /* of each row, (row_count) */
+    int row_count, last_row; /* last_row: in `last`, or UNIQUE_ROW */
+    double *last;            /* row written or read last, (vertex_count x 3) */
+    int *rows;               /* row of each frame, (frame_count) */
+    uint64_t *checksums;     /* of each row, (row_count) */
 } track;
 
 /* The open file as HDF5's driver layer sees it. First member as the library wants it. */
 typedef struct device {
     H5FD_t base;
     int fd;
-    haddr_t eoa;                  /* end of what HDF5 has allocated */
-    bool discard;                 /* writes are thrown away: set at the first that fails */
-    int failure;                  /* its errno */
+    haddr_t eoa;  /* end of what HDF5 has allocated */
+    bool discard; /* writes are thrown away: set at the first that fails */
+    int failure;  /* its errno */
 } device;
 
 struct toile_job_file {
     toile_memory *memory;
     device device;
-    char *path, *temporary;       /* temporary: while it is written, else null */
+    char *path, *temporary; /* temporary: while it is written, else null */
     char *scene;
     hid_t file, meshes, tracks;
     int track_count;
     track *track;
-    H5E_auto2_t print;            /* of the host, put back after each call */
+    H5E_auto2_t print; /* of the host, put back after each call */
     void *print_data;
     char reason[200];
 };
@@ -103,7 +103,8 @@ static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type) {
 }
 
 /* Past the end of the file are zeros. */
-static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *bytes) {
+static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                          void *bytes) {
     (void)type, (void)dxpl;
     for (char *at = bytes; size > 0;) {
         ssize_t done = pread(((device *)file)->fd, at, size, (off_t)address);
@@ -128,7 +129,8 @@ static void give_up(device *device) {
 }
 
 /* Never fails as far as HDF5 can tell. */
-static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, const void *bytes) {
+static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                           const void *bytes) {
     (void)type, (void)dxpl;
     device *device = (struct device *)file;
     for (const char *at = bytes; size > 0 && !device->discard;) {
@@ -202,8 +204,8 @@ static bool hash_file(toile_memory *memory, int fd, int64_t size, uint64_t *hash
     return block && at >= size;
 }
 
-/* Whether the file is as it was written. HDF5 leaks when it meets damage, so it never sees it. A file without the mark at
- * its end, which another program wrote, is believed as far as its checksums go. */
+/* Whether the file is as it was written. HDF5 leaks when it meets damage, so it never sees it. A file without
+ * the mark at its end, which another program wrote, is believed as far as its checksums go. */
 static bool file_is_whole(toile_memory *memory, int fd) {
     struct stat info;
     uint64_t end[2], hash;
@@ -252,8 +254,8 @@ static void drop(hid_t *id) {
 static toile_status fail_write(toile_job_file *f, toile_error *error) {
     f->device.discard = true;
     if (f->device.failure)
-        return toile_fail(error, TOILE_IO, "cannot write %.500s: %s; %s", f->path, strerror(f->device.failure),
-                          toile_io_advice(f->device.failure));
+        return toile_fail(error, TOILE_IO, "cannot write %.500s: %s; %s", f->path,
+                          strerror(f->device.failure), toile_io_advice(f->device.failure));
     return toile_fail(error, TOILE_IO, "cannot write %.500s: %s; check the disk and the memory", f->path,
                       f->reason[0] ? f->reason : "an earlier write failed");
 }
@@ -263,13 +265,16 @@ static toile_status written(toile_job_file *f, bool done, toile_error *error) {
     return done && !f->device.discard ? TOILE_OK : fail_write(f, error);
 }
 
-static toile_status fail_format(const toile_job_file *f, toile_error *error, const char *what, const char *name) {
-    return toile_fail(error, TOILE_FORMAT, "%.300s: %s%s%.100s%s%s%s; the job is damaged or not one: write it again",
-                      f->path, what, name ? " of " : "", name ? name : "", f->reason[0] ? " (HDF5: \"" : "", f->reason,
+static toile_status fail_format(const toile_job_file *f, toile_error *error, const char *what,
+                                const char *name) {
+    return toile_fail(error, TOILE_FORMAT,
+                      "%.300s: %s%s%.100s%s%s%s; the job is damaged or not one: write it again", f->path,
+                      what, name ? " of " : "", name ? name : "", f->reason[0] ? " (HDF5: \"" : "", f->reason,
                       f->reason[0] ? "\")" : "");
 }
 
-/* A name as a link: '%', '/' and a leading '.' written as in a cache (FORMAT.md). False if it does not fit. */
+/* A name as a link: '%', '/' and a leading '.' written as in a cache (FORMAT.md). False if it does not fit.
+ */
 static bool link_of(const char *name, char link[static 400]) {
     size_t used = 0;
     for (const char *at = name; *at; at++) {
@@ -357,9 +362,11 @@ static hid_t simple_space(int rank, const hsize_t *dims, const hsize_t *most) {
     return rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, dims, most);
 }
 
-static bool put_attribute(toile_job_file *f, hid_t object, const char *name, hid_t stored, hid_t given, const void *value) {
+static bool put_attribute(toile_job_file *f, hid_t object, const char *name, hid_t stored, hid_t given,
+                          const void *value) {
     hid_t space = simple_space(0, NULL, NULL), attribute = 0;
-    bool done = ok(f, space) && ok(f, attribute = H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT)) &&
+    bool done = ok(f, space) &&
+                ok(f, attribute = H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT)) &&
                 ok(f, H5Awrite(attribute, given, value));
     drop(&attribute);
     drop(&space);
@@ -384,8 +391,8 @@ static bool put_text(toile_job_file *f, hid_t object, const char *name, const ch
 }
 
 /* Chunks of `chunk` in the first dimension, shuffled and deflated; arrays that grow begin empty. */
-static hid_t make_dataset(toile_job_file *f, hid_t group, const char *name, hid_t type, int rank, const hsize_t *dims,
-                          hsize_t chunk, bool grows) {
+static hid_t make_dataset(toile_job_file *f, hid_t group, const char *name, hid_t type, int rank,
+                          const hsize_t *dims, hsize_t chunk, bool grows) {
     hsize_t chunks[3], most[3], now[3];
     size_t size = H5Tget_size(type);
     for (int i = 0; i < rank; i++) {
@@ -400,8 +407,9 @@ static hid_t make_dataset(toile_job_file *f, hid_t group, const char *name, hid_
         most[0] = H5S_UNLIMITED;
     }
     hid_t space = simple_space(rank, now, most), list = 0, dataset = 0;
-    bool done = ok(f, space) && ok(f, list = H5Pcreate(H5P_DATASET_CREATE)) && ok(f, H5Pset_chunk(list, rank, chunks)) &&
-                ok(f, H5Pset_shuffle(list)) && ok(f, H5Pset_deflate(list, DEFLATE_LEVEL)) &&
+    bool done = ok(f, space) && ok(f, list = H5Pcreate(H5P_DATASET_CREATE)) &&
+                ok(f, H5Pset_chunk(list, rank, chunks)) && ok(f, H5Pset_shuffle(list)) &&
+                ok(f, H5Pset_deflate(list, DEFLATE_LEVEL)) &&
                 ok(f, dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT));
     drop(&list);
     drop(&space);
@@ -416,7 +424,8 @@ static bool put_array(toile_job_file *f, hid_t group, const char *name, hid_t st
     return done;
 }
 
-toile_status toile_job_file_create(toile_memory *memory, const char *path, toile_job_file **file, toile_error *error) {
+toile_status toile_job_file_create(toile_memory *memory, const char *path, toile_job_file **file,
+                                   toile_error *error) {
     *file = NULL;
     toile_job_file *f = new_file(memory, path);
     size_t size = strlen(path) + 32;
@@ -429,8 +438,8 @@ toile_status toile_job_file_create(toile_memory *memory, const char *path, toile
     snprintf(f->temporary, size, "%s.new-%ld", path, (long)getpid());
     f->device.fd = open(f->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (f->device.fd < 0) {
-        toile_status status = toile_fail(error, TOILE_IO, "cannot write %.500s: %s; %s", path, strerror(errno),
-                                         toile_io_advice(errno));
+        toile_status status = toile_fail(error, TOILE_IO, "cannot write %.500s: %s; %s", path,
+                                         strerror(errno), toile_io_advice(errno));
         toile_job_file_close(f);
         return status;
     }
@@ -454,11 +463,13 @@ toile_status toile_job_file_create(toile_memory *memory, const char *path, toile
 
 static toile_status check_writable(const toile_job_file *f, toile_error *error) {
     if (!f->temporary)
-        return toile_fail(error, TOILE_MISUSE, "%.300s is finished; make a new job to write another", f->path);
+        return toile_fail(error, TOILE_MISUSE, "%.300s is finished; make a new job to write another",
+                          f->path);
     return TOILE_OK;
 }
 
-static hid_t make_group(toile_job_file *f, hid_t parent, const char *kind, const char *name, toile_error *error) {
+static hid_t make_group(toile_job_file *f, hid_t parent, const char *kind, const char *name,
+                        toile_error *error) {
     char link[400];
     if (!link_of(name, link)) {
         toile_fail(error, TOILE_INVALID, "a %s of the job has no name, or one that is too long", kind);
@@ -511,8 +522,9 @@ toile_status toile_job_file_put_mesh(toile_job_file *f, const toile_job_array *m
     if (status != TOILE_OK)
         return status;
     if (m->vertex_count < 1 || m->face_count < 1 || m->vertex_count > MOST || m->corner_count > MOST)
-        return toile_fail(error, TOILE_INVALID, "\"%.100s\" has %d vertices and %d faces; a mesh has at least one of both",
-                          m->name, m->vertex_count, m->face_count);
+        return toile_fail(error, TOILE_INVALID,
+                          "\"%.100s\" has %d vertices and %d faces; a mesh has at least one of both", m->name,
+                          m->vertex_count, m->face_count);
     enter(f);
     hid_t group = make_group(f, f->meshes, "mesh", m->name, error);
     if (group <= 0)
@@ -520,10 +532,11 @@ toile_status toile_job_file_put_mesh(toile_job_file *f, const toile_job_array *m
     hsize_t points[2] = {(hsize_t)m->vertex_count, 3}, faces = (hsize_t)m->face_count,
             corners[2] = {(hsize_t)m->corner_count, 2};
     uint64_t checksum = mesh_checksum(m);
-    bool done = put_array(f, group, "positions", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 2, points, m->positions) &&
-                put_array(f, group, "face_sizes", H5T_STD_I32LE, H5T_NATIVE_INT, 1, &faces, m->face_sizes) &&
-                put_array(f, group, "face_vertices", H5T_STD_I32LE, H5T_NATIVE_INT, 1, corners, m->face_vertices) &&
-                put_attribute(f, group, "checksum", H5T_STD_U64LE, H5T_NATIVE_UINT64, &checksum);
+    bool done =
+        put_array(f, group, "positions", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 2, points, m->positions) &&
+        put_array(f, group, "face_sizes", H5T_STD_I32LE, H5T_NATIVE_INT, 1, &faces, m->face_sizes) &&
+        put_array(f, group, "face_vertices", H5T_STD_I32LE, H5T_NATIVE_INT, 1, corners, m->face_vertices) &&
+        put_attribute(f, group, "checksum", H5T_STD_U64LE, H5T_NATIVE_UINT64, &checksum);
     if (done && m->corner_uv)
         done = put_array(f, group, "corner_uv", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 2, corners, m->corner_uv);
     if (done && m->face_panels)
@@ -535,7 +548,8 @@ toile_status toile_job_file_put_mesh(toile_job_file *f, const toile_job_array *m
 }
 
 static track *new_track(toile_job_file *f, const char *name, int vertex_count) {
-    track *grown = toile_grow(f->memory, f->track, (size_t)f->track_count, (size_t)f->track_count + 1, sizeof *grown);
+    track *grown =
+        toile_grow(f->memory, f->track, (size_t)f->track_count, (size_t)f->track_count + 1, sizeof *grown);
     if (!grown)
         return NULL;
     f->track = grown;
@@ -547,14 +561,14 @@ static track *new_track(toile_job_file *f, const char *name, int vertex_count) {
     return t->name && t->last ? t : NULL;
 }
 
-toile_status toile_job_file_begin_track(toile_job_file *f, const char *name, int first_frame, int vertex_count,
-                                        int *index, toile_error *error) {
+toile_status toile_job_file_begin_track(toile_job_file *f, const char *name, int first_frame,
+                                        int vertex_count, int *index, toile_error *error) {
     toile_status status = check_writable(f, error);
     if (status != TOILE_OK)
         return status;
     if (vertex_count < 1 || vertex_count > MOST)
-        return toile_fail(error, TOILE_INVALID, "track \"%.100s\" has %d vertices; it needs at least one", name,
-                          vertex_count);
+        return toile_fail(error, TOILE_INVALID, "track \"%.100s\" has %d vertices; it needs at least one",
+                          name, vertex_count);
     enter(f);
     hid_t group = make_group(f, f->tracks, "track", name, error);
     if (group <= 0)
@@ -568,7 +582,8 @@ toile_status toile_job_file_begin_track(toile_job_file *f, const char *name, int
     }
     t->info.first_frame = first_frame;
     t->positions = make_dataset(f, group, "positions", H5T_IEEE_F64LE, 3, dims, 1, true);
-    bool done = t->positions > 0 && put_attribute(f, group, "first_frame", H5T_STD_I32LE, H5T_NATIVE_INT32, &first);
+    bool done =
+        t->positions > 0 && put_attribute(f, group, "first_frame", H5T_STD_I32LE, H5T_NATIVE_INT32, &first);
     drop(&group);
     *index = f->track_count - 1;
     return leave(f, written(f, done, error));
@@ -597,7 +612,8 @@ static bool room(toile_job_file *f, void **array, int count, size_t size) {
     return grown != NULL;
 }
 
-toile_status toile_job_file_append(toile_job_file *f, int index, const double *positions, toile_error *error) {
+toile_status toile_job_file_append(toile_job_file *f, int index, const double *positions,
+                                   toile_error *error) {
     toile_status status = check_writable(f, error);
     if (status != TOILE_OK)
         return status;
@@ -615,7 +631,8 @@ toile_status toile_job_file_append(toile_job_file *f, int index, const double *p
     enter(f);
     hsize_t dims[3] = {(hsize_t)t->row_count + 1, (hsize_t)t->info.vertex_count, 3};
     memcpy(t->last, positions, size);
-    if (!ok(f, H5Dset_extent(t->positions, dims)) || !move_row(f, t, t->row_count, t->last, true) || f->device.discard)
+    if (!ok(f, H5Dset_extent(t->positions, dims)) || !move_row(f, t, t->row_count, t->last, true) ||
+        f->device.discard)
         return leave(f, fail_write(f, error));
     t->checksums[t->row_count] = toile_hash(TOILE_HASH_SEED, positions, size);
     t->rows[t->info.frame_count++] = t->row_count++;
@@ -663,7 +680,8 @@ toile_status toile_job_file_finish(toile_job_file *f, const char *scene, toile_e
         return status;
     for (int i = 0; i < f->track_count; i++)
         if (f->track[i].info.frame_count == 0)
-            return toile_fail(error, TOILE_INVALID, "track \"%.100s\" of the job has no frame", f->track[i].name);
+            return toile_fail(error, TOILE_INVALID, "track \"%.100s\" of the job has no frame",
+                              f->track[i].name);
     enter(f);
     hsize_t size = (hsize_t)strlen(scene);
     bool done = !f->device.discard && size > 0 && size < SCENE_MOST &&
@@ -711,21 +729,23 @@ static bool storage_is_ours(toile_job_file *f, hid_t dataset, uint64_t bytes) {
         unsigned flags;
         size_t count = 0;
         H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &count, NULL, 0, NULL, NULL);
-        good = filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_FLETCHER32;
+        good =
+            filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_FLETCHER32;
     }
     drop(&list);
     return good && bytes / DEFLATE_MOST <= H5Dget_storage_size(dataset) + 1;
 }
 
 /* Opens a dataset of a class, size of element and rank, and gives its dimensions. 0 if it is not so. */
-static hid_t open_array(toile_job_file *f, hid_t group, const char *name, H5T_class_t class, size_t size, int rank,
-                        hsize_t *dims) {
+static hid_t open_array(toile_job_file *f, hid_t group, const char *name, H5T_class_t class, size_t size,
+                        int rank, hsize_t *dims) {
     hid_t dataset = plain_link(group, name) ? H5Dopen2(group, name, H5P_DEFAULT) : 0, type = 0, space = 0;
     if (dataset <= 0)
         return 0;
     uint64_t bytes = size;
     bool good = ok(f, type = H5Dget_type(dataset)) && ok(f, space = H5Dget_space(dataset)) &&
-                H5Tget_class(type) == class && H5Tget_size(type) == size && H5Sget_simple_extent_ndims(space) == rank &&
+                H5Tget_class(type) == class && H5Tget_size(type) == size &&
+                H5Sget_simple_extent_ndims(space) == rank &&
                 H5Sget_simple_extent_dims(space, dims, NULL) == rank;
     for (int i = 0; good && i < rank; i++) {
         good = dims[i] <= MOST;
@@ -741,8 +761,8 @@ static hid_t open_array(toile_job_file *f, hid_t group, const char *name, H5T_cl
 }
 
 /* A whole array into new memory, or null. Of the dimensions those that are not 0 must be met. */
-static void *read_array(toile_job_file *f, hid_t group, const char *name, H5T_class_t class, size_t size, hid_t wanted,
-                        int rank, hsize_t *dims) {
+static void *read_array(toile_job_file *f, hid_t group, const char *name, H5T_class_t class, size_t size,
+                        hid_t wanted, int rank, hsize_t *dims) {
     hsize_t found[3] = {0};
     hid_t dataset = open_array(f, group, name, class, size, rank, found);
     size_t count = 1;
@@ -761,7 +781,8 @@ static void *read_array(toile_job_file *f, hid_t group, const char *name, H5T_cl
     return values;
 }
 
-static bool read_number(toile_job_file *f, hid_t object, const char *name, hid_t wanted, size_t size, void *value) {
+static bool read_number(toile_job_file *f, hid_t object, const char *name, hid_t wanted, size_t size,
+                        void *value) {
     hid_t attribute = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : 0, type = 0;
     bool good = attribute > 0 && ok(f, type = H5Aget_type(attribute)) && H5Tget_class(type) == H5T_INTEGER &&
                 H5Tget_size(type) == size && H5Aget_storage_size(attribute) == size &&
@@ -786,13 +807,14 @@ static toile_status read_head(toile_job_file *f, toile_error *error) {
     int32_t version = 0;
     hsize_t size = 0;
     if (!is_job(f))
-        return toile_fail(error, TOILE_FORMAT, "%.300s is an HDF5 file but not a job; give a job or a scene in JSON",
-                          f->path);
+        return toile_fail(error, TOILE_FORMAT,
+                          "%.300s is an HDF5 file but not a job; give a job or a scene in JSON", f->path);
     if (!read_number(f, f->file, "version", H5T_NATIVE_INT32, 4, &version) || version < 1)
         return fail_format(f, error, "no version", NULL);
     if (version > TOILE_JOB_VERSION)
-        return toile_fail(error, TOILE_FORMAT, "%.300s has job format %d; this Toile reads up to %d, use a newer one",
-                          f->path, version, TOILE_JOB_VERSION);
+        return toile_fail(error, TOILE_FORMAT,
+                          "%.300s has job format %d; this Toile reads up to %d, use a newer one", f->path,
+                          version, TOILE_JOB_VERSION);
     f->scene = read_array(f, f->file, "scene", H5T_INTEGER, 1, H5T_NATIVE_UINT8, 1, &size);
     if (!f->scene || size == 0 || size > SCENE_MOST)
         return fail_format(f, error, "no scene", NULL);
@@ -802,7 +824,8 @@ static toile_status read_head(toile_job_file *f, toile_error *error) {
     return TOILE_OK;
 }
 
-toile_status toile_job_file_open(toile_memory *memory, const char *path, toile_job_file **file, toile_error *error) {
+toile_status toile_job_file_open(toile_memory *memory, const char *path, toile_job_file **file,
+                                 toile_error *error) {
     *file = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -810,8 +833,9 @@ toile_status toile_job_file_open(toile_memory *memory, const char *path, toile_j
     toile_job_file *f = toile_job_file_is(path) ? new_file(memory, path) : NULL;
     if (!f) {
         close(fd);
-        return toile_job_file_is(path) ? toile_fail_memory(error, "a job")
-                                       : toile_fail(error, TOILE_FORMAT, "%.500s is not a job: it is not in HDF5", path);
+        return toile_job_file_is(path)
+                   ? toile_fail_memory(error, "a job")
+                   : toile_fail(error, TOILE_FORMAT, "%.500s is not a job: it is not in HDF5", path);
     }
     f->device.fd = fd;
     if (!file_is_whole(memory, fd)) {
@@ -851,21 +875,23 @@ static herr_t list_name(hid_t group, const char *name, const H5L_info_t *info, v
     return 0;
 }
 
-static hid_t open_member(toile_job_file *f, hid_t parent, const char *kind, const char *name, toile_error *error) {
+static hid_t open_member(toile_job_file *f, hid_t parent, const char *kind, const char *name,
+                         toile_error *error) {
     char link[400], text[400] = "";
     hid_t group = link_of(name, link) && plain_link(parent, link) ? H5Gopen2(parent, link, H5P_DEFAULT) : 0;
     if (group > 0)
         return group;
     H5Literate(parent, H5_INDEX_NAME, H5_ITER_INC, NULL, list_name, text);
-    toile_fail(error, TOILE_INVALID, "%.300s has no %s \"%.100s\"; it has: %s", f->path, kind, name, *text ? text : "none");
+    toile_fail(error, TOILE_INVALID, "%.300s has no %s \"%.100s\"; it has: %s", f->path, kind, name,
+               *text ? text : "none");
     return 0;
 }
 
 void toile_job_file_free_mesh(toile_memory *memory, toile_job_array *m) {
     for (int i = 0; m->panel_names && i < m->panel_count; i++)
         toile_free(memory, (void *)m->panel_names[i]);
-    const void *const owned[] = {m->name,          m->positions,   m->face_sizes, m->face_vertices,
-                                 m->corner_uv,     m->face_panels, m->panel_names};
+    const void *const owned[] = {m->name,      m->positions,   m->face_sizes, m->face_vertices,
+                                 m->corner_uv, m->face_panels, m->panel_names};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         toile_free(memory, (void *)owned[i]);
     *m = (toile_job_array){0};
@@ -873,14 +899,17 @@ void toile_job_file_free_mesh(toile_memory *memory, toile_job_array *m) {
 
 static bool read_panel_names(toile_job_file *f, hid_t group, toile_job_array *m) {
     hsize_t count = 0;
-    hid_t dataset = plain_link(group, "panel_names") ? H5Dopen2(group, "panel_names", H5P_DEFAULT) : 0, type = 0;
+    hid_t dataset = plain_link(group, "panel_names") ? H5Dopen2(group, "panel_names", H5P_DEFAULT) : 0,
+          type = 0;
     if (dataset <= 0)
         return false;
     type = H5Dget_type(dataset);
-    size_t size = type > 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 ? H5Tget_size(type) : 0;
+    size_t size =
+        type > 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 ? H5Tget_size(type) : 0;
     drop(&dataset);
     char *texts = size > 0 && size < 4096
-                      ? read_array(f, group, "panel_names", H5T_STRING, size, type, 1, &count) : NULL;
+                      ? read_array(f, group, "panel_names", H5T_STRING, size, type, 1, &count)
+                      : NULL;
     const char **names = texts ? toile_alloc(f->memory, count, sizeof *names) : NULL;
     bool good = names != NULL;
     m->panel_names = names;
@@ -934,8 +963,8 @@ static bool read_mesh(toile_job_file *f, hid_t group, toile_job_array *m) {
     return mesh_fits(m);
 }
 
-toile_status toile_job_file_read_mesh(toile_job_file *f, const char *name, toile_job_array *m, uint64_t *checksum,
-                                      toile_error *error) {
+toile_status toile_job_file_read_mesh(toile_job_file *f, const char *name, toile_job_array *m,
+                                      uint64_t *checksum, toile_error *error) {
     *m = (toile_job_array){0};
     enter(f);
     toile_status status = TOILE_OK;
@@ -1013,7 +1042,8 @@ toile_status toile_job_file_find_track(toile_job_file *f, const char *name, int 
     return TOILE_OK;
 }
 
-toile_status toile_job_file_read_track(toile_job_file *f, int index, int frame, double *positions, toile_error *error) {
+toile_status toile_job_file_read_track(toile_job_file *f, int index, int frame, double *positions,
+                                       toile_error *error) {
     track *t = &f->track[index];
     int at = frame - t->info.first_frame;
     at = at < 0 ? 0 : at >= t->info.frame_count ? t->info.frame_count - 1 : at;
@@ -1022,7 +1052,8 @@ toile_status toile_job_file_read_track(toile_job_file *f, int index, int frame, 
     if (row != t->last_row) {
         enter(f);
         t->last_row = UNIQUE_ROW;
-        if (!move_row(f, t, row, t->last, false) || toile_hash(TOILE_HASH_SEED, t->last, size) != t->checksums[row])
+        if (!move_row(f, t, row, t->last, false) ||
+            toile_hash(TOILE_HASH_SEED, t->last, size) != t->checksums[row])
             return leave(f, fail_format(f, error, "a frame is damaged in the track", t->name));
         t->last_row = row;
         leave(f, TOILE_OK);

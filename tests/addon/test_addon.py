@@ -215,6 +215,59 @@ def bridge_without_blender():
         check(os.listdir(folder) and not [f for f in os.listdir(folder) if f.startswith("left")], "a file is left")
 
 
+def packed_scene():
+    """A scene with a mesh, a sequence of meshes and a pin gives the same bits from its job, also when that was moved; a
+    damaged job is refused."""
+    program = os.path.join(BUILD, "toile")
+
+    def state(scene, folder, *more):
+        report = folder + "/r.json"
+        subprocess.run([program, "bake", scene, "-o", folder + "/c.h5", "--progress", "none", "--threads", "1", "--report",
+                        report, *more], check=True)
+        with open(report, encoding="utf-8") as file:
+            return json.load(file)["state_hash"]
+    with tempfile.TemporaryDirectory() as folder:
+        n = 6
+        with open(folder + "/cloth.obj", "w", encoding="utf-8") as file:
+            for j in range(n):
+                for i in range(n):
+                    file.write(f"v {i / n} {j / n} 0.5\nvt {i / n} {j / n}\n")
+            for j in range(n - 1):
+                for i in range(n - 1):
+                    corners = [1 + i + j * n, 2 + i + j * n, 2 + i + (j + 1) * n, 1 + i + (j + 1) * n]
+                    file.write("f " + " ".join(f"{c}/{c}" for c in corners) + "\n")
+        for frame in range(1, 7):
+            with open(f"{folder}/body_{frame:04}.obj", "w", encoding="utf-8") as file:
+                file.write(f"v -50 -50 {5 * frame}\nv 150 -50 {5 * frame}\nv 50 150 {8 * frame}\nf 1 2 3\n")
+        scene = {"toile": 1, "frames": [1, 6], "garments": [{"name": "c", "obj": "cloth.obj"}],
+                 "colliders": [{"name": "b", "shape": "mesh", "obj_sequence": "body_####.obj", "scale": 0.01}],
+                 "pins": [{"garment": "c", "select": {"vertices": [0]}, "motion": {"keys": [
+                     {"frame": 1}, {"frame": 6, "translate": [0, 0, 0.1]}]}}]}
+        with open(folder + "/s.json", "w", encoding="utf-8") as file:
+            json.dump(scene, file)
+        expected, job = state(folder + "/s.json", folder), folder + "/s.job.h5"
+        subprocess.run([program, "pack", folder + "/s.json", "-o", job], check=True)
+        check(state(job, folder) == expected, "the job gives other bits")
+        moved = os.path.join(folder, "far", "away.h5")
+        os.makedirs(os.path.dirname(moved))
+        os.rename(job, moved)
+        for file in os.listdir(folder):
+            if file.endswith(".obj"):
+                os.remove(os.path.join(folder, file))
+        check(state(moved, folder, "--resume") == expected, "a moved job does not resume")
+        verified = subprocess.run([program, "verify", folder + "/c.h5", "--scene", moved], capture_output=True, text=True,
+                                  check=False)
+        check(verified.returncode in (0, 4) and "NOT CHECKED" not in verified.stdout, verified.stdout + verified.stderr)
+        check(state(moved, folder, "--set", "garments.c.fabric=silk") != expected, "--set has no effect on a job")
+        with open(moved, "r+b") as file:
+            file.seek(3000)
+            byte = file.read(1)
+            file.seek(3000)
+            file.write(bytes([byte[0] ^ 1]))
+        done = subprocess.run([program, "bake", moved, "-o", folder + "/d.h5"], capture_output=True, text=True, check=False)
+        check(done.returncode == 3 and "damaged" in done.stderr, f"{done.returncode} {done.stderr}")
+
+
 # ---- in Blender ----
 
 def operators():
@@ -277,8 +330,8 @@ def window():
 def main():
     shutil.rmtree(KEPT, ignore_errors=True)
     os.makedirs(KEPT)
-    for test in (zip_is_whole, works_alone, source_is_portable, bridge_without_blender, operators, rendered, missing_library,
-                 short_script, speed, window):
+    for test in (zip_is_whole, works_alone, source_is_portable, bridge_without_blender, packed_scene, operators, rendered,
+                 missing_library, short_script, speed, window):
         if len(sys.argv) > 1 and not any(name in test.__name__ for name in sys.argv[1:]):
             continue
         print(f"-- {test.__name__}", flush=True)

@@ -18,8 +18,9 @@ static const double POINTS[VERTICES * 3] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 
 static const int SIZES[2] = {4, 3}, CORNERS[7] = {0, 1, 2, 3, 3, 2, 4}, PANELS[2] = {0, 1};
 static const double UV[14] = {0, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0.5, 1};
 static const char *const NAMES[2] = {"front", "back of it"};
-static const char SCENE[] = "{\"toile\": 1, \"frames\": [1, 3], \"garments\": [{\"name\": \"cloth\", \"mesh\": \"a b.%\"}],"
-                            "\"pins\": [{\"garment\": \"cloth\", \"select\": {\"vertices\": [1]}, \"track\": \"pin\"}]}";
+static const char SCENE[] =
+    "{\"toile\": 1, \"frames\": [1, 3], \"garments\": [{\"name\": \"cloth\", \"mesh\": \"a b.%\"}],"
+    "\"pins\": [{\"garment\": \"cloth\", \"select\": {\"vertices\": [1]}, \"track\": \"pin\"}]}";
 
 static void track_at(int frame, double *xyz) {
     memcpy(xyz, POINTS, sizeof POINTS);
@@ -27,9 +28,17 @@ static void track_at(int frame, double *xyz) {
 }
 
 static toile_job_array mesh(void) {
-    return (toile_job_array){.name = "a b.%", .vertex_count = VERTICES, .face_count = 2, .corner_count = 7,
-                             .panel_count = 2, .positions = POINTS, .face_sizes = SIZES, .face_vertices = CORNERS,
-                             .corner_uv = UV, .face_panels = PANELS, .panel_names = NAMES};
+    return (toile_job_array){.name = "a b.%",
+                             .vertex_count = VERTICES,
+                             .face_count = 2,
+                             .corner_count = 7,
+                             .panel_count = 2,
+                             .positions = POINTS,
+                             .face_sizes = SIZES,
+                             .face_vertices = CORNERS,
+                             .corner_uv = UV,
+                             .face_panels = PANELS,
+                             .panel_names = NAMES};
 }
 
 static toile_status write_job(toile_memory *memory, toile_error *error) {
@@ -69,14 +78,17 @@ static toile_status read_job(toile_memory *memory, toile_error *error, bool *sam
         return status;
     status = toile_job_file_read_mesh(file, "a b.%", &m, NULL, error);
     if (status == TOILE_OK) {
-        *same = m.vertex_count == VERTICES && m.corner_count == 7 && memcmp(m.positions, POINTS, sizeof POINTS) == 0 &&
-                memcmp(m.face_vertices, CORNERS, sizeof CORNERS) == 0 && memcmp(m.corner_uv, UV, sizeof UV) == 0 &&
-                memcmp(m.face_panels, PANELS, sizeof PANELS) == 0 && strcmp(m.panel_names[1], NAMES[1]) == 0 &&
-                strcmp(toile_job_file_scene(file), SCENE) == 0;
+        *same = m.vertex_count == VERTICES && m.corner_count == 7 &&
+                memcmp(m.positions, POINTS, sizeof POINTS) == 0 &&
+                memcmp(m.face_vertices, CORNERS, sizeof CORNERS) == 0 &&
+                memcmp(m.corner_uv, UV, sizeof UV) == 0 &&
+                memcmp(m.face_panels, PANELS, sizeof PANELS) == 0 &&
+                strcmp(m.panel_names[1], NAMES[1]) == 0 && strcmp(toile_job_file_scene(file), SCENE) == 0;
         status = toile_job_file_find_track(file, "body", &track, &info, error);
     }
     if (status == TOILE_OK)
-        *same = *same && info.first_frame == 10 && info.frame_count == FRAMES && info.vertex_count == VERTICES;
+        *same =
+            *same && info.first_frame == 10 && info.frame_count == FRAMES && info.vertex_count == VERTICES;
     for (int f = -2; status == TOILE_OK && f < FRAMES + 2; f++) {
         status = toile_job_file_read_track(file, track, 10 + f, xyz, error);
         track_at(f < 0 ? 0 : f < FRAMES ? f : FRAMES - 1, expected);
@@ -106,22 +118,26 @@ static void refused(void) {
     toile_job_track info;
     int track;
     toile_memory_init(&memory, NULL);
-    CHECK(toile_job_file_create(&memory, "/nonexistent/x.h5", &file, &error) == TOILE_IO && !file, "%s", error.message);
+    CHECK(toile_job_file_create(&memory, "/nonexistent/x.h5", &file, &error) == TOILE_IO && !file, "%s",
+          error.message);
     CHECK(toile_job_file_create(&memory, path, &file, &error) == TOILE_OK, "%s", error.message);
     CHECK(toile_job_file_put_mesh(file, &m, &error) == TOILE_OK, "%s", error.message);
-    CHECK(toile_job_file_put_mesh(file, &m, &error) == TOILE_INVALID && strstr(error.message, "already has a mesh"), "%s",
-          error.message);
+    CHECK(toile_job_file_put_mesh(file, &m, &error) == TOILE_INVALID &&
+              strstr(error.message, "already has a mesh"),
+          "%s", error.message);
     CHECK(toile_job_file_begin_track(file, "t", 1, 1, &track, &error) == TOILE_OK, "%s", error.message);
-    CHECK(toile_job_file_finish(file, SCENE, &error) == TOILE_INVALID && strstr(error.message, "no frame"), "%s",
-          error.message);
+    CHECK(toile_job_file_finish(file, SCENE, &error) == TOILE_INVALID && strstr(error.message, "no frame"),
+          "%s", error.message);
     CHECK(toile_job_file_append(file, 7, POINTS, &error) == TOILE_MISUSE, "%s", error.message);
     toile_job_file_close(file);
     CHECK(toile_job_file_open(&memory, "/nonexistent/x.h5", &file, &error) == TOILE_IO, "%s", error.message);
     CHECK(write_job(&memory, &error) == TOILE_OK, "%s", error.message);
     CHECK(toile_job_file_open(&memory, path, &file, &error) == TOILE_OK, "%s", error.message);
-    CHECK(toile_job_file_read_mesh(file, "c", &m, NULL, &error) == TOILE_INVALID && strstr(error.message, "it has: a"),
+    CHECK(toile_job_file_read_mesh(file, "c", &m, NULL, &error) == TOILE_INVALID &&
+              strstr(error.message, "it has: a"),
           "%s", error.message);
-    CHECK(toile_job_file_find_track(file, "c", &track, &info, &error) == TOILE_INVALID && strstr(error.message, "body, pin"),
+    CHECK(toile_job_file_find_track(file, "c", &track, &info, &error) == TOILE_INVALID &&
+              strstr(error.message, "body, pin"),
           "%s", error.message);
     CHECK(toile_job_file_append(file, 0, POINTS, &error) == TOILE_MISUSE, "%s", error.message);
     toile_job_file_close(file);
@@ -158,12 +174,13 @@ static void memory_runs_out(void) {
             CHECK(n > 10 && same, "only %d allocations", n);
             return;
         }
-        CHECK(status == TOILE_NO_MEMORY || status == TOILE_IO || status == TOILE_FORMAT, "allocation %d: %s", n,
-              error.message);
+        CHECK(status == TOILE_NO_MEMORY || status == TOILE_IO || status == TOILE_FORMAT, "allocation %d: %s",
+              n, error.message);
     }
 }
 
-/* A limit on the size of files stands for a full disk. Nothing must be left under the job's name, and HDF5 must close. */
+/* A limit on the size of files stands for a full disk. Nothing must be left under the job's name, and HDF5
+ * must close. */
 static void disk_full(void) {
     toile_memory memory;
     toile_error error = {0};
@@ -179,7 +196,8 @@ static void disk_full(void) {
         unlink(path);
         toile_status status = write_job(&memory, &error);
         failures += status < 0;
-        CHECK(status == TOILE_IO && !toile_job_file_is(path), "%lld bytes: %s", (long long)size, error.message);
+        CHECK(status == TOILE_IO && !toile_job_file_is(path), "%lld bytes: %s", (long long)size,
+              error.message);
     }
     setrlimit(RLIMIT_FSIZE, &before);
     CHECK(failures > 20, "%d", failures);
@@ -218,25 +236,34 @@ static void public_calls(void) {
     toile_job *job = NULL;
     int track;
     char message[600] = "";
-    const toile_job_mesh m = {.name = "a b.%", .vertex_count = VERTICES, .positions = POINTS, .face_count = 2,
-                              .face_sizes = SIZES, .face_vertices = CORNERS, .corner_uv = UV, .panel_count = 2,
-                              .panel_names = NAMES, .face_panels = PANELS};
+    const toile_job_mesh m = {.name = "a b.%",
+                              .vertex_count = VERTICES,
+                              .positions = POINTS,
+                              .face_count = 2,
+                              .face_sizes = SIZES,
+                              .face_vertices = CORNERS,
+                              .corner_uv = UV,
+                              .panel_count = 2,
+                              .panel_names = NAMES,
+                              .face_panels = PANELS};
     toile_job_mesh bad = m;
     bad.vertex_count = 4;
     bad.name = "bad";
-    CHECK(toile_job_create("/nonexistent/x.h5", &job) == TOILE_IO && *toile_job_message(job), "%s", toile_job_message(job));
+    CHECK(toile_job_create("/nonexistent/x.h5", &job) == TOILE_IO && *toile_job_message(job), "%s",
+          toile_job_message(job));
     CHECK(toile_job_add_mesh(job, &m) == TOILE_MISUSE, "%s", toile_job_message(job));
     toile_job_destroy(job);
     CHECK(toile_job_create(path, &job) == TOILE_OK, "%s", toile_job_message(job));
-    CHECK(toile_job_add_mesh(job, &bad) == TOILE_INVALID && strstr(toile_job_message(job), "uses vertex 4"), "%s",
-          toile_job_message(job));
+    CHECK(toile_job_add_mesh(job, &bad) == TOILE_INVALID && strstr(toile_job_message(job), "uses vertex 4"),
+          "%s", toile_job_message(job));
     CHECK(toile_job_add_mesh(job, &m) == TOILE_OK, "%s", toile_job_message(job));
     CHECK(toile_job_add_track(job, "pin", 1, 1, &track) == TOILE_OK, "%s", toile_job_message(job));
     CHECK(toile_job_add_frame(job, track, POINTS + 3) == TOILE_OK, "%s", toile_job_message(job));
     CHECK(toile_job_finish(job, SCENE) == TOILE_OK, "%s", toile_job_message(job));
     toile_job_destroy(job);
     CHECK(toile_job_check(path, message, sizeof message) == TOILE_OK && !*message, "%s", message);
-    CHECK(toile_job_check("/nonexistent/x.h5", message, sizeof message) == TOILE_IO && *message, "%s", message);
+    CHECK(toile_job_check("/nonexistent/x.h5", message, sizeof message) == TOILE_IO && *message, "%s",
+          message);
     char *settings = toile_settings_json(), *fabrics = toile_fabrics_json();
     CHECK(settings && strstr(settings, "time_step") && fabrics && strstr(fabrics, "cotton"), "tables");
     toile_free_text(settings);
