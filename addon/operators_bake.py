@@ -116,7 +116,7 @@ class TOILE_OT_bake(Captures, bpy.types.Operator):
     """Simulate all garments of the scene in a process of its own. Blender stays usable, finished frames play at once"""
     bl_idname = "toile.bake"
     bl_label = "Bake"
-    bl_options = {'REGISTER'}
+    bl_options = {'UNDO'}       # what is noted in the file stays when a later step is undone; no redo panel, it would bake
 
     version: StringProperty(name="Version", description="Name of the version to bake; empty: the active one")
     new_version: BoolProperty(name="New Version", description="Keep the active version and bake another")
@@ -180,11 +180,11 @@ class TOILE_OT_resume(bpy.types.Operator):
     @classmethod
     def poll(cls, context):
         version = context.scene and versions.active(context.scene)
-        return bool(version) and os.path.exists(paths.job_of(paths.find(version.path)))
+        return bool(version) and os.path.exists(paths.job_of(paths.of_version(version)))
 
     def execute(self, context):
         scene = context.scene
-        cache = paths.find(versions.active(scene).path)
+        cache = paths.of_version(versions.active(scene))
         if cache in jobs.running:
             self.report({'ERROR'}, "it is being baked")
             return {'CANCELLED'}

@@ -55,7 +55,7 @@ class TOILE_OT_export(bpy.types.Operator):
                     if self.set_up:
                         set_up(context.scene, ob, path, self.format)
             else:
-                for cache in sorted({paths.find(ob.toile.cache_path, ob.library) for ob in garments}):
+                for cache in sorted({paths.of(ob) for ob in garments}):
                     self._run(cache, base + ending)
         except (bridge.Error, OSError) as error:
             self.report({'ERROR'}, str(error))
@@ -90,7 +90,7 @@ def _matrices(scene, ob, first, last):
 
 def write_points(scene, ob, path, kind):
     """PC2 (little-endian, http://www.footools.com/plugins/docs/PointCache2_README.html) or MDD (big-endian)."""
-    cache = paths.find(ob.toile.cache_path, ob.library)
+    cache = paths.of(ob)
     info, last = playback.store.info(cache)
     first, count = info["first_frame"], len(ob.data.vertices)
     frames = last - first + 1
@@ -119,7 +119,7 @@ def set_up(scene, ob, path, kind):
     made = ob.modifiers.get("Toile Export") or ob.modifiers.new("Toile Export", 'MESH_CACHE')
     made.cache_format = kind
     made.filepath = paths.relative(path)
-    info, _ = playback.store.info(paths.find(ob.toile.cache_path, ob.library))
+    info, _ = playback.store.info(paths.of(ob))
     made.frame_start = info["first_frame"]
     made.play_mode, made.time_mode, made.interpolation = 'SCENE', 'FRAME', 'LINEAR'
     made.forward_axis, made.up_axis, made.deform_mode = 'POS_Y', 'POS_Z', 'OVERWRITE'

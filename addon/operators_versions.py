@@ -49,7 +49,7 @@ class TOILE_OT_free(bpy.types.Operator):
     """Delete the active version's cache and job from disk. Garments show their mesh again"""
     bl_idname = "toile.free"
     bl_label = "Free"
-    bl_options = {'REGISTER'}
+    bl_options = {'UNDO'}
 
     @classmethod
     def poll(cls, context):
@@ -62,14 +62,14 @@ class TOILE_OT_free(bpy.types.Operator):
     def execute(self, context):
         scene = context.scene
         version = versions.active(scene)
-        cache = paths.find(version.path)
+        cache = paths.of_version(version)
         if paths.absolute(version.path) in jobs.running:
             self.report({'ERROR'}, f"\"{version.name}\" is being baked; cancel it first")
             return {'CANCELLED'}
         removed = versions.delete_files(version)
         jobs.finished.pop(cache, None)
         for ob in capture.objects(scene, 'GARMENT'):
-            if ob.library is None and paths.find(ob.toile.cache_path) == cache:
+            if ob.library is None and paths.of(ob) == cache:
                 ob.toile.cache_path = ""
                 found = modifier.find(ob)
                 if found:
@@ -110,10 +110,11 @@ class TOILE_OT_load(bpy.types.Operator):
             return {'CANCELLED'}
         version = versions.active(scene) if not self.version else None
         version = version or versions.new(scene, self.version or os.path.splitext(os.path.basename(path))[0])
-        version.path, version.first, version.last = paths.relative(path), info["first_frame"], info["last_frame"]
+        version.path, version.known = paths.relative(path), path
+        version.first, version.last = info["first_frame"], info["last_frame"]
         for ob, name in fitting:
             modifier.ensure(ob)
-            ob.toile.cache_garment = name
+            ob.toile.cache_garment, ob.toile.cache_known = name, path
             ob.toile.cache_path = version.path
         playback.show_soon()
         self.report({'INFO'}, f"frames {info['first_frame']} to {last} of {len(fitting)} garments")

@@ -211,7 +211,7 @@ def draw_overlays(layout, context):
 
 class TOILE_UL_versions(bpy.types.UIList):
     def draw_item(self, context, layout, data, item, icon, active_data, active_property, index=0, flt_flag=0):
-        cache = paths.find(item.path) if item.path else ""
+        cache = paths.of_version(item) if item.path else ""
         bake = jobs.running.get(cache)
         shown = 'TIME' if bake else 'ERROR' if item.outdated else 'CHECKMARK' if item.inputs else 'DOT'
         row = layout.row()

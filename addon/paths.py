@@ -11,11 +11,14 @@ def absolute(path, library=None):
     return os.path.normpath(bpy.path.abspath(path, library=library)) if path else ""
 
 
-def find(path, library=None):
-    """Like absolute; if nothing is there, the same name beside the .blend file or in its toile_cache folder."""
+def find(path, library=None, known=""):
+    """Like absolute; if nothing is there, where it was when it was baked (the .blend file was saved elsewhere), or the same
+    name beside the .blend file or in its toile_cache folder (only the caches were moved)."""
     full = absolute(path, library)
     if not full or os.path.exists(full):
         return full
+    if known and os.path.basename(known) == os.path.basename(full) and os.path.exists(known):
+        return known
     blend = library.filepath if library else bpy.data.filepath
     base = os.path.dirname(bpy.path.abspath(blend)) if blend else ""
     for folder in ("toile_cache", "") if base else ():
@@ -23,6 +26,15 @@ def find(path, library=None):
         if os.path.exists(other):
             return other
     return full
+
+
+def of(ob):
+    """The cache that an object plays from."""
+    return find(ob.toile.cache_path, ob.library, ob.toile.cache_known)
+
+
+def of_version(version):
+    return find(version.path, version.id_data.library, version.known)
 
 
 def relative(path):

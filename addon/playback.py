@@ -99,7 +99,7 @@ def _write(mesh, name, values):
 
 def positions_of(scene, ob):
     """World positions (metres) that a garment has at the scene's frame, and the cache's path; raises bridge.Error."""
-    path, garment = paths.find(ob.toile.cache_path, ob.library), ob.toile.cache_garment
+    path, garment = paths.of(ob), ob.toile.cache_garment
     frame, part = scene.frame_current, scene.frame_subframe
     if part > 0:
         return _interpolate(path, garment, frame, part, store.info(path)[0]["fps"]), path

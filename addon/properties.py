@@ -43,12 +43,20 @@ def _changed(self, context):
     outdated.check_soon()
 
 
-def _fabric_value_changed(self, context):
+def _fabric_changed(self, context):
+    """A value was changed by hand: the fabric is then nobody's."""
+    if not _choosing and self.fabric != "custom":
+        named = next(f for f in FABRICS if f["name"] == self.fabric)
+        if any(abs(value(self, row) - named[row["id"]]) > 1e-5 * abs(named[row["id"]]) for row in FABRIC):
+            self.fabric = "custom"
     _changed(self, context)
 
 
-def make(row):
-    common = {"name": label(row), "description": row["tooltip"], "update": _changed}
+_choosing = []              # not empty while a fabric's values are set
+
+
+def make(row, update=_changed):
+    common = {"name": label(row), "description": row["tooltip"], "update": update}
     kind = row["type"]
     if kind == "boolean":
         return BoolProperty(default=row["default"], **common)
@@ -95,10 +103,12 @@ def _named_fabrics():
 
 
 def _choose_fabric(self, context):
+    _choosing.append(True)
     for fabric in FABRICS:
         if fabric["name"] == self.fabric:
             for row in FABRIC:
                 setattr(self, row["id"], fabric[row["id"]] * factor(row))
+    _choosing.pop()
     _changed(self, context)
 
 
@@ -147,6 +157,7 @@ class ToileObject(bpy.types.PropertyGroup):
     collider: PointerProperty(type=ToileCollider)
     cache_path: StringProperty(name="Cache", subtype='FILE_PATH', update=_cache_changed,
                                description="The file that this garment is played from", **compat.path_options())
+    cache_known: StringProperty(options={'HIDDEN'}, description="Where the cache was when it was baked or loaded")
     cache_garment: StringProperty(name="Garment", update=_cache_changed, description="Its name in the cache")
     play: BoolProperty(name="Play", default=True, update=_cache_changed,
                        description="Show the cached frames; else the mesh as it is modelled")
@@ -156,6 +167,7 @@ class ToileObject(bpy.types.PropertyGroup):
 
 class ToileVersion(bpy.types.PropertyGroup):
     path: StringProperty(name="Cache", subtype='FILE_PATH', **compat.path_options())
+    known: StringProperty(options={'HIDDEN'}, description="Where the cache was when it was baked or loaded")
     inputs: StringProperty(description="Digest of everything that decided this bake")
     note: StringProperty(name="Note", description="What is special about this version")
     first: IntProperty()
@@ -171,7 +183,7 @@ def _garment_properties():
     yield "fabric", EnumProperty(name="Fabric", items=_named_fabrics(), default=FABRICS[0]["name"], update=_choose_fabric,
                                  description="Measured fabrics; the values below are set from it and can be changed")
     for row in FABRIC:
-        yield row["id"], make(dict(row, default=FABRICS[0][row["id"]]))
+        yield row["id"], make(dict(row, default=FABRICS[0][row["id"]]), _fabric_changed)
     yield "pin_group", StringProperty(name="Pin Group", update=_changed, description=(
         "Vertices with a weight above one half are held. They follow the mesh as modifiers above Toile move it"))
     yield "use_pin_end", BoolProperty(name="Release", update=_changed, description="Let go of the pins after a frame")

@@ -12,16 +12,18 @@ from . import bridge, paths, playback
 CURVES = (("seconds", "Seconds", "Time spent on each frame"), ("iterations", "Iterations", "Of the linear solver"),
           ("max_stretch", "Stretch", "Largest stretch"), ("contacts", "Contacts", "Vertices held by colliders"))
 SIZE = 128                  # pixels of the graph
+MOST = 100                  # frames whose figures are read at one drawing
 _previews = None
 _series = {}                # cache path -> list of figures by frame
 _drawn = None               # what the graph shows
 
 
 def series(path):
-    """Figures of every finished frame; only new ones are read."""
+    """Figures of every finished frame; only new ones are read, and not so many that drawing would wait."""
     info, last = playback.store.info(path)
     known = _series.setdefault((path, info["fingerprint"]), [])
-    for frame in range(info["first_frame"] + len(known), last + 1):
+    begin = info["first_frame"] + len(known)
+    for frame in range(begin, min(last + 1, begin + MOST)):
         known.append(playback.store.figures(path, frame))
     return info["first_frame"], known
 
@@ -81,7 +83,7 @@ def graph(scene, path, name):
 def draw(layout, context):
     """The body of the statistics panel."""
     ob, scene = context.object, context.scene
-    path = paths.find(ob.toile.cache_path, ob.library) if ob and ob.toile.cache_path else ""
+    path = paths.of(ob) if ob and ob.toile.cache_path else ""
     if not path or not os.path.exists(path):
         layout.label(text="No cache yet", icon='INFO')
         return
@@ -89,6 +91,9 @@ def draw(layout, context):
         frame, figures = at(scene, path)
         if figures is None:
             return
+        info, last = playback.store.info(path)
+        if context.area and info["first_frame"] + len(series(path)[1]) <= last:
+            context.area.tag_redraw()
         choice = context.window_manager.toile_curve
         layout.row().prop(context.window_manager, "toile_curve", expand=True)
         layout.template_icon(icon_value=graph(scene, path, choice), scale=7)

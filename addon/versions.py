@@ -30,9 +30,11 @@ def begin(scene, version, names):
     """A bake of this version starts: garments play from its cache as it grows."""
     first, last = capture.frame_range(scene)
     version.first, version.last, version.outdated = first, last, False
+    version.known = paths.absolute(version.path)
     for ob in capture.objects(scene, 'GARMENT'):
         if ob.library is None and ob.name_full in names:
             ob.toile.cache_garment = names[ob.name_full]
+            ob.toile.cache_known = version.known
             ob.toile.cache_path = version.path
 
 
@@ -43,19 +45,20 @@ def use(scene, index):
     version = scene.toile.versions[index]
     for ob in capture.objects(scene, 'GARMENT'):
         if ob.library is None and version.path:
+            ob.toile.cache_known = version.known
             ob.toile.cache_path = version.path
     playback.show_soon()
 
 
 def files(version):
     """Everything on disk that belongs to a version."""
-    cache = paths.find(version.path)
+    cache = paths.of_version(version)
     made = [cache, cache + ".state", paths.job_of(cache), paths.log_of(cache), paths.report_of(cache)] if cache else []
     return [f for f in made if os.path.isfile(f)]
 
 
 def delete_files(version):
-    cache = paths.find(version.path)
+    cache = paths.of_version(version)
     playback.store.forget(cache)
     removed = files(version)
     for file in removed:

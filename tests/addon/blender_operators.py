@@ -35,7 +35,7 @@ def drape(n=12, last=6, saved=None):
 
 
 def cached(ob, frame):
-    return playback.store.get(paths.find(ob.toile.cache_path), ob.toile.cache_garment, frame)
+    return playback.store.get(paths.of(ob), ob.toile.cache_garment, frame)
 
 
 # ---- the add-on itself ----
@@ -138,6 +138,10 @@ def modifiers_in_order():
 
 def presets():
     sheet = grid()
+    sheet.toile.garment.density = 0.77
+    check(sheet.toile.garment.fabric == "custom", "a changed fabric keeps its name")
+    sheet.toile.garment.fabric = "denim"
+    check(sheet.toile.garment.fabric == "denim" and abs(sheet.toile.garment.density - 0.324) < 1e-6, "a chosen fabric")
     sheet.toile.garment.density = 0.77
     op("fabric_preset_add", name="Heavy Stuff")
     sheet.toile.garment.density = 0.1
@@ -385,7 +389,7 @@ def _interrupt(how, after=2):
 def cancelled_and_resumed():
     sheet, body = drape(n=40, last=40)
     whole = [cached(sheet, f).copy() for f in (1, 20, 40)]
-    playback.store.forget(paths.find(sheet.toile.cache_path))
+    playback.store.forget(paths.of(sheet))
     thread = _interrupt(lambda bake: bake.stop())
     op("bake")
     thread.join()
@@ -407,7 +411,7 @@ def killed():
     """SIGKILL: the session is unharmed, the message says so, and resume brings the same bits."""
     sheet, body = drape(n=40, last=40)
     whole = cached(sheet, 40).copy()
-    playback.store.forget(paths.find(sheet.toile.cache_path))
+    playback.store.forget(paths.of(sheet))
     thread = _interrupt(lambda bake: os.kill(bake.process.pid, signal.SIGKILL))
     refused("bake", ["SIGKILL", "Resume"])
     thread.join()
@@ -475,7 +479,7 @@ def saved_and_moved():
     near(shown(bpy.data.objects["Sheet"]), cached(bpy.data.objects["Sheet"], 3), 1e-6, "after reload")
     # the folder is moved, the file renamed
     moved = os.path.join(FOLDER, "second")
-    playback.store.forget(paths.find(bpy.data.objects["Sheet"].toile.cache_path))
+    playback.store.forget(paths.of(bpy.data.objects["Sheet"]))
     shutil.move(folder, moved)
     os.rename(os.path.join(moved, "a.blend"), os.path.join(moved, "b.blend"))
     bpy.ops.wm.open_mainfile(filepath=os.path.join(moved, "b.blend"))
@@ -487,6 +491,14 @@ def saved_and_moved():
     check(os.path.exists(paths.absolute(sheet.toile.cache_path)), f"Save As lost {sheet.toile.cache_path}")
     bpy.context.scene.frame_set(2)
     near(shown(sheet), cached(sheet, 2), 1e-6, "saved elsewhere")
+    # and so does a bake whose file is saved elsewhere once, and opened there
+    op("bake", version="Again")
+    points = cached(sheet, 3).copy()
+    save("d.blend", os.path.join(FOLDER, "fourth", "deeper", "still"))
+    bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath)
+    sheet = bpy.data.objects["Sheet"]
+    bpy.context.scene.frame_set(3)
+    near(shown(sheet), points, 1e-6, "saved elsewhere and opened")
     check(not playback.errors, f"{playback.errors}")
 
 
@@ -520,7 +532,7 @@ def several():
     c = grid("C", n=10)
     frames(5)
     op("bake")
-    check(paths.find(a.toile.cache_path) == paths.find(b.toile.cache_path) != paths.find(c.toile.cache_path), "caches")
+    check(paths.of(a) == paths.of(b) != paths.of(c), "caches")
     second.frame_set(5)
     near(shown(c), cached(c, 5), 1e-6, "the second scene")
     bpy.context.window.scene = first
@@ -570,7 +582,7 @@ def missing_cache():
     sheet, body = drape()
     bpy.context.scene.frame_set(4)
     last_good = shown(sheet).copy()
-    path = paths.find(sheet.toile.cache_path)
+    path = paths.of(sheet)
     playback.store.forget(path)
     os.rename(path, path + ".away")
     bpy.context.scene.frame_set(5)
@@ -611,7 +623,7 @@ def marked_outdated():
         change()
         outdated.check(bpy.context.scene)
         check(version.outdated, "a change is not noticed")
-        check(os.path.exists(paths.find(version.path)), "the cache was deleted")
+        check(os.path.exists(paths.of_version(version)), "the cache was deleted")
         back()
         outdated.check(bpy.context.scene)
         check(not version.outdated, "it was changed back")
@@ -644,11 +656,11 @@ def compared():
     near(cached(sheet, 6), soft, 0, "the same bake by name, on one thread")
     op("bake", new_version=True)
     check(len(scene.toile.versions) == 3, "no new version")
-    file = paths.find(versions.active(scene).path)
+    file = paths.of_version(versions.active(scene))
     op("version_remove", delete=True)
     check(not os.path.exists(file) and len(scene.toile.versions) == 2, "not removed")
     scene.toile.active_version = 0
-    file = paths.find(versions.active(scene).path)
+    file = paths.of_version(versions.active(scene))
     op("free")
     check(not os.path.exists(file) and not os.path.exists(paths.job_of(file)), "not freed")
     scene.frame_set(5)
@@ -696,7 +708,7 @@ def kept():
     near(now, uv, 0, "UVs")
     check([p.material_index for p in found.polygons] == [i % 5 for i in range(len(found.polygons))], "materials")
     check(all(p.use_smooth for p in found.polygons) and len(found.materials) == 5, "smoothness")
-    info, _ = playback.store.info(paths.find(sheet.toile.cache_path))
+    info, _ = playback.store.info(paths.of(sheet))
     check(info["garments"][0]["panels"] == 5, f"{info['garments']}")
     sheet.modifiers.new("Subdivision", 'SUBSURF').levels = 1
     bpy.context.scene.frame_set(3)
@@ -720,7 +732,7 @@ def property_maps():
     left = numpy.array([v.co.x for v in sheet.data.vertices]) < -0.05
     tight, loose = numpy.ptp(points[right][:, 1]), numpy.ptp(points[left][:, 1])
     check(tight < 0.75 and loose > tight + 0.02, f"tight {tight}, loose {loose}")
-    info, _ = playback.store.info(paths.find(sheet.toile.cache_path))
+    info, _ = playback.store.info(paths.of(sheet))
     check(info["garments"][0]["panels"] >= 2, f"{info['garments']}")
     scene = json.loads(info["scene"])
     fabrics = [p["fabric"] for p in scene["garments"][0]["panels"].values()]
@@ -771,7 +783,7 @@ def between_frames():
     middle = shown(sheet)
     linear = (cached(sheet, 3) + cached(sheet, 4)) / 2
     near(middle, linear, 0.01, "half way")
-    path, garment = paths.find(sheet.toile.cache_path), sheet.toile.cache_garment
+    path, garment = paths.of(sheet), sheet.toile.cache_garment
     velocity = playback.store.get(path, garment, 3, "velocities")
     scene.frame_set(3, subframe=0.01)
     near(shown(sheet), cached(sheet, 3) + velocity * (0.01 / 24), 2e-5, "just after")
@@ -851,7 +863,7 @@ def job_elsewhere():
 
 def figures():
     sheet, body = drape()
-    path, scene = paths.find(sheet.toile.cache_path), bpy.context.scene
+    path, scene = paths.of(sheet), bpy.context.scene
     scene.frame_set(6)
     frame, found = statistics.at(scene, path)
     check(frame == 6 and found["steps"] >= 5 and found["max_stretch"] > 0, f"{found}")

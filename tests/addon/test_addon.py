@@ -145,6 +145,7 @@ GONE = (
     (r"multiprocessing", "ends Blender 3.4 with a crash"), (r"sys\.executable", "is not Python in Blender"),
     (r"^import toile|^from toile", "extensions have another name"), (r"'READ_ONLY'", "5.0 and later"),
     (r"BLENDER_EEVEE", "its name changed twice"), (r"\.(inputs|outputs)\.new\(", "removed in 4.0: compat.py only"),
+    (r"bpy\.app\.version\b", "versions are asked for in compat.py only"), (r"\bexcept:\s*$", "catches everything"),
     (r"layout\.panel\(", "4.1 and later"), (r"bl_ui\.properties_(?!physics_common)", "internal"),
 )
 
@@ -155,14 +156,12 @@ def source_is_portable():
             continue
         with open(os.path.join(ROOT, "addon", name), encoding="utf-8") as file:
             lines = file.read().splitlines()
-        for number, line in enumerate(lines, 1):
-            check(len(line) <= 125, f"{name}:{number} is too long")
-            for pattern, why in GONE:
-                guarded = name == "compat.py" and "compat.py only" in why
-                check(guarded or not re.search(pattern, line), f"{name}:{number}: {line.strip()}: {why}")
-            if "bpy.app.version" in line and name not in ("compat.py",):
-                check(False, f"{name}:{number} asks for a version, which only compat.py does")
-            check(not re.search(r"\bexcept:\s*$", line), f"{name}:{number} catches everything")
+        long = [number for number, line in enumerate(lines, 1) if len(line) > 125]
+        check(not long, f"{name}: lines {long} are too long")
+        for pattern, why in GONE:
+            guarded = name == "compat.py" and "compat.py only" in why
+            found = [f"{number}: {line.strip()}" for number, line in enumerate(lines, 1) if re.search(pattern, line)]
+            check(guarded or not found, f"{name}: {why}: {found}")
 
 
 def bridge_without_blender():
