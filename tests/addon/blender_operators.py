@@ -800,6 +800,50 @@ def between_frames():
     check(sheet.data.attributes.get("velocity") is None, "velocities stay")
 
 
+def motion_blur():
+    """Cycles blurs a falling sheet by its velocities, just as it does when it samples the frames in between itself."""
+    sheet = grid(n=4, size=0.4, z=1)
+    scene = bpy.context.scene
+    frames(8)
+    op("bake")
+    bpy.ops.object.camera_add(location=(0, -2, 0.7), rotation=(1.5708, 0, 0))
+    scene.camera = bpy.context.object
+    scene.world = bpy.data.worlds.new("World")
+    scene.render.engine, scene.cycles.samples, scene.cycles.use_denoising = 'CYCLES', 32, False
+    scene.render.resolution_x, scene.render.resolution_y, scene.render.resolution_percentage = 64, 64, 100
+    scene.render.film_transparent = True
+    sheet.rotation_euler.x = 1.2        # the cache stays where it is; the sheet is seen from its edge: a line that falls
+    scene.frame_set(6)
+
+    def rendered(name):
+        scene.render.filepath = os.path.join(FOLDER, name + ".png")
+        bpy.ops.render.render(write_still=True)
+        image = bpy.data.images.load(scene.render.filepath)
+        pixels = numpy.empty(64 * 64 * 4, numpy.float32)
+        image.pixels.foreach_get(pixels)
+        return pixels.reshape(64, 64, 4)[:, :, 3]
+    sharp = rendered("sharp")
+    scene.render.use_motion_blur, scene.render.motion_blur_shutter = True, 1.0
+    scene.frame_set(6)
+    check(sheet.data.attributes.get("velocity") is not None, "no velocities")
+    blurred = rendered("blurred")
+    empty = bpy.data.objects.new("Parent", None)
+    scene.collection.objects.link(empty)
+    sheet.parent = empty
+    scene.frame_set(6)
+    check(sheet.data.attributes.get("velocity") is None, "velocities of an object that may move")
+    sampled = rendered("sampled")
+
+    def rows(alpha):
+        """Height of what is covered, weighted: mean and spread of the rows."""
+        weight = alpha.sum(axis=1)
+        mean = (weight * numpy.arange(64)).sum() / weight.sum()
+        return mean, (weight * (numpy.arange(64) - mean) ** 2).sum() / weight.sum()
+    check(rows(blurred)[1] > 1.5 * rows(sharp)[1], f"not blurred: {rows(sharp)} {rows(blurred)}")
+    near(rows(blurred)[0], rows(sampled)[0], 0.5, "blurred elsewhere than the frames in between")
+    near(rows(blurred)[1] / rows(sampled)[1], 1, 0.25, "blurred by another length")
+
+
 def moving_object():
     """A garment whose object is animated: shown where it was baked, at every frame."""
     sheet, body = grid(), ball(location=(0, 0, 0.25))
@@ -899,5 +943,5 @@ def every_operator_called():
 run([tables, registered_twice, translated, added_and_removed, modifiers_in_order, presets, baked, transformed, units,
      armature_collider, animated_modifiers, pins_follow, mistakes, problem_selected, cancelled_and_resumed, killed, grows,
      undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
-     property_maps, rest_shapes, between_frames, moving_object, exported, job_elsewhere, figures]
+     property_maps, rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, figures]
     + ([every_operator_called] if not [a for a in ARGUMENTS if not a.startswith("/")] else []))

@@ -21,11 +21,8 @@ bpy.ops.preferences.addon_install(filepath=ZIP, overwrite=True)
 bpy.ops.preferences.addon_enable(module="toile")
 from toile import capture, jobs, operators_bake, panels, playback, versions
 
-panels.unregister()         # statistics and overlays stand open, to be seen in the pictures
-panels.BODIES = tuple(body[:3] + (body[0] not in ("statistics", "overlays", "cache"),) + body[4:] for body in panels.BODIES)
-panels.register()
 
-beats, slices = [], []      # (time, what is going on); seconds that one call of ours took
+beats = []                  # (time, what is going on, processor time of the main thread)
 timed = {}
 
 
@@ -43,6 +40,14 @@ def measure(module, name, label):
     return function
 
 
+panels.unregister()         # statistics and overlays stand open, to be seen in the pictures
+measure(panels, "draw_bake", "drawing")
+for body in panels.BODIES:
+    setattr(panels, "timed_" + body[0], body[2])
+    measure(panels, "timed_" + body[0], "drawing")
+panels.BODIES = tuple(body[:2] + (getattr(panels, "timed_" + body[0]), body[0] not in ("statistics", "overlays", "cache"))
+                      + body[4:] for body in panels.BODIES)
+panels.register()
 measure(jobs.Bake, "poll", "poll")
 measure(jobs, "_show_new", "show")
 measure(jobs, "_status", "status")
@@ -50,7 +55,7 @@ measure(capture.Capture, "step", "one frame of capture")
 
 
 def beat():
-    beats.append((time.perf_counter(), phase))
+    beats.append((time.perf_counter(), phase, time.thread_time()))
     return 0.01
 
 
@@ -252,13 +257,14 @@ def escaped():
 
 
 def finish():
-    for label, most in (("poll", 0.1), ("show", 0.1), ("status", 0.1)):
+    for label, most in (("poll", 0.1), ("show", 0.1), ("status", 0.1), ("drawing", 0.1)):
         worst = max(timed.get(label, [0]))
         check(worst < most, f"{label} held the main thread for {1000 * worst:.0f} ms")
     gaps = {}
-    for (a, p), (b, q) in zip(beats, beats[1:]):
+    for (a, p, s), (b, q, t) in zip(beats, beats[1:]):
         if p == q:
             gaps.setdefault(p, []).append(b - a)
+            gaps.setdefault(p + ", processor time", []).append(t - s)
     for name, values in gaps.items():
         values.sort()
         print(f"gaps of the main loop, {name}: median {1000 * values[len(values) // 2]:.0f} ms, largest "

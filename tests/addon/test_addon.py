@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import traceback
 import zipfile
 
@@ -91,6 +92,14 @@ def zip_is_whole():
             check("RUNPATH" not in text or "toile" not in os.path.basename(name), f"{name}: RUNPATH serves itself alone")
             if os.path.basename(name).startswith(("libtoile", "toile")):
                 check(re.search(r"\(RPATH\).*\[\$ORIGIN\]", text), f"{name} does not look in its own folder")
+        with open(os.path.join(folder, "toile/blender_manifest.toml"), "rb") as file:
+            manifest = tomllib.load(file)
+        for key in ("schema_version", "id", "version", "name", "tagline", "maintainer", "type", "license",
+                    "blender_version_min"):
+            check(key in manifest, f"the manifest lacks {key}")
+        check(manifest["id"] == "toile" and manifest["type"] == "add-on" and manifest["tagline"][-1].isalnum()
+              and len(manifest["tagline"]) <= 64 and set(manifest["platforms"]) <= set(os.listdir(folder + "/toile/lib")),
+              f"{manifest}")
         foreign = [n for n in names if n.endswith((".whl", ".dist-info")) or "site-packages" in n]
         check(not foreign, f"Python packages: {foreign}")
 
@@ -327,8 +336,9 @@ def window():
 
 
 def main():
-    shutil.rmtree(KEPT, ignore_errors=True)
-    os.makedirs(KEPT)
+    if len(sys.argv) == 1:
+        shutil.rmtree(KEPT, ignore_errors=True)
+    os.makedirs(KEPT, exist_ok=True)
     for test in (zip_is_whole, works_alone, source_is_portable, bridge_without_blender, packed_scene, operators, rendered,
                  missing_library, short_script, speed, window):
         if len(sys.argv) > 1 and not any(name in test.__name__ for name in sys.argv[1:]):
