@@ -15,53 +15,16 @@ static void put(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);
 }
 
+/* A table as JSON text, which it frees. */
+static int print_text(char *text) {
+    if (!text)
+        return toile_complain(TOILE_EXIT_FAILED, "not enough memory for the JSON output");
+    puts(text);
+    toile_free_text(text);
+    return 0;
+}
+
 /* ---- one field ---- */
-
-static const char *type_name(toile_field_type type) {
-    switch (type) {
-    case TOILE_FIELD_REAL: return "real";
-    case TOILE_FIELD_INT: return "integer";
-    case TOILE_FIELD_VEC3: return "vector";
-    case TOILE_FIELD_BOOL: return "boolean";
-    case TOILE_FIELD_CHOICE: return "choice";
-    }
-    return "";
-}
-
-static json_t *value_json(const toile_field *field, const double values[3]) {
-    switch (field->type) {
-    case TOILE_FIELD_REAL: return json_real(values[0]);
-    case TOILE_FIELD_INT: return json_integer((json_int_t)values[0]);
-    case TOILE_FIELD_VEC3: return json_pack("[f, f, f]", values[0], values[1], values[2]);
-    case TOILE_FIELD_BOOL: return json_boolean(values[0] != 0);
-    case TOILE_FIELD_CHOICE: return json_string(field->choices[(int)values[0]]);
-    }
-    return json_null();
-}
-
-static json_t *field_json(const toile_field *field) {
-    json_t *object = json_object();
-    put(object, "id", json_string(field->id));
-    put(object, "type", json_string(type_name(field->type)));
-    put(object, "group", json_string(field->group));
-    put(object, "default", value_json(field, field->standard));
-    if (field->type != TOILE_FIELD_BOOL && field->type != TOILE_FIELD_CHOICE) {
-        put(object, "min", json_real(field->hard_min));
-        put(object, "max", json_real(field->hard_max));
-        put(object, "soft_min", json_real(field->soft_min));
-        put(object, "soft_max", json_real(field->soft_max));
-    }
-    if (field->choices) {
-        json_t *choices = json_array();
-        for (const char *const *c = field->choices; *c; c++)
-            json_array_append_new(choices, json_string(*c));
-        put(object, "choices", choices);
-    }
-    put(object, "unit", json_string(field->unit));
-    put(object, "label", json_string(field->label));
-    put(object, "tooltip", json_string(field->tooltip));
-    return object;
-}
 
 static void format_value(const toile_field *field, const double values[3], char *text, size_t size) {
     switch (field->type) {
@@ -176,17 +139,8 @@ int toile_command_settings(int argc, char **argv) {
     if (!toile_parse_options(&syntax, argc, argv, NULL, &exit_code))
         return exit_code;
     const toile_field *fields = toile_settings_fields(&count), *fabric = toile_fabric_fields(&fabric_count);
-    if (json) {
-        json_t *object = json_object(), *settings = json_array(), *properties = json_array();
-        for (int i = 0; i < count; i++)
-            json_array_append_new(settings, field_json(&fields[i]));
-        for (int i = 0; i < fabric_count; i++)
-            json_array_append_new(properties, field_json(&fabric[i]));
-        put(object, "version", json_string(toile_version()));
-        put(object, "settings", settings);
-        put(object, "fabric", properties);
-        return toile_print_json(object);
-    }
+    if (json)
+        return print_text(toile_settings_json());
     if (markdown) {
         print_markdown(fields, count);
         printf("\n");
@@ -260,25 +214,13 @@ int toile_command_fabrics(int argc, char **argv) {
         print_fabrics_markdown(fabrics, fabric_count, fields, count);
         return 0;
     }
-    json_t *list = json ? json_array() : NULL;
+    if (json)
+        return print_text(toile_fabrics_json());
     for (int f = 0; f < fabric_count; f++) {
-        if (!json) {
-            printf("%s", f ? "\n" : "");
-            print_fabric(&fabrics[f], fields, count);
-            continue;
-        }
-        json_t *object = json_object();
-        put(object, "name", json_string(fabrics[f].name));
-        put(object, "label", json_string(fabrics[f].label));
-        put(object, "source", json_string(fabrics[f].source));
-        for (int i = 0; i < count; i++) {
-            double values[3];
-            toile_get_field(&fields[i], &fabrics[f].fabric, values);
-            put(object, fields[i].id, value_json(&fields[i], values));
-        }
-        json_array_append_new(list, object);
+        printf("%s", f ? "\n" : "");
+        print_fabric(&fabrics[f], fields, count);
     }
-    return json ? toile_print_json(list) : 0;
+    return 0;
 }
 
 /* ---- solvers ---- */

@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "cache.h"
+#include "job.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -21,6 +22,7 @@ static const struct command {
     const char *summary;
 } COMMANDS[] = {
     {"bake", toile_command_bake, "simulate a scene into a cache; can be stopped and continued"},
+    {"pack", toile_command_pack, "a scene and all its files as one job that any machine can bake"},
     {"info", toile_command_info, "what is in a file"},
     {"verify", toile_command_verify, "check every frame of a cache: checksums, stretch, intersections"},
     {"export", toile_command_export, "write a cache for other tools"},
@@ -320,7 +322,8 @@ int toile_command_bake(int argc, char **argv) {
         "toile bake SCENE.json -o CACHE.h5 [--frames A-B] [--resume] [--force] [--threads N] [--set "
         "PATH=VALUE]... "
         "[--progress auto|bar|json|none] [--report R.json]",
-        "Simulates a scene and writes every frame into a cache as soon as it is finished.\n"
+        "Simulates a scene and writes every frame into a cache as soon as it is finished. A job (`toile pack`) does for\n"
+        "a scene.\n"
         "Ctrl-C or SIGTERM ends the bake after the frame in work, with exit code 75; --resume goes on from "
         "there and\n"
         "gives the same result to the last bit as a bake that was never stopped. A second signal does not "
@@ -344,6 +347,34 @@ int toile_command_bake(int argc, char **argv) {
                                        "was changed. A bake without --resume starts anew anyway");
         else
             exit_code = toile_bake(&bake);
+    }
+    free(sets.items);
+    return exit_code;
+}
+
+/* ---- pack ---- */
+
+int toile_command_pack(int argc, char **argv) {
+    static const char *const operand_names[] = {"SCENE.json"};
+    toile_option_list sets = {calloc((size_t)argc, sizeof(char *)), 0};
+    const char *scene = NULL, *job = NULL;
+    int exit_code;
+    const toile_option options[] = {
+        {"--output", "-o", TOILE_OPTION_TEXT, &job, "JOB.h5", "the job to write", NULL},
+        {"--set", NULL, TOILE_OPTION_LIST, &sets, "PATH=VALUE", "change a value of the scene, as for bake", NULL},
+    };
+    const toile_syntax syntax = {"toile pack SCENE.json -o JOB.h5 [--set PATH=VALUE]...",
+                                 "Writes a scene with every mesh file that it names into one file, which `toile bake` "
+                                 "takes in place of\nthe scene. The result of the bake is the same to the last bit.",
+                                 options, COUNT(options), operand_names, COUNT(operand_names)};
+    if (!sets.items)
+        return toile_complain(TOILE_EXIT_FAILED, "not enough memory for the options");
+    if (toile_parse_options(&syntax, argc, argv, &scene, &exit_code)) {
+        toile_error error;
+        if (!job)
+            exit_code = toile_complain(TOILE_EXIT_USAGE, "where to? Give the job: -o JOB.h5");
+        else if (toile_job_pack(scene, sets.items, sets.count, job, &error) < 0)
+            exit_code = toile_complain_error(&error);
     }
     free(sets.items);
     return exit_code;

@@ -10,6 +10,7 @@
 #include "obj.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SCENE_MOST ((size_t)256 << 20) /* bytes of a scene file */
@@ -67,6 +68,28 @@ static toile_status load_head(const loader *l, const char *path) {
     return TOILE_OK;
 }
 
+/* A scene that came out of a job reads its meshes there; another may name one. The name is kept as a whole path, so that
+ * the scene in a cache can be read from anywhere. */
+static toile_status open_job(const loader *l, const char *path) {
+    toile_scene *scene = l->scene;
+    const char *file = read_text(l->root, "job", NULL);
+    toile_place here = {&WHOLE, "job", 0};
+    if (!scene->job && file) {
+        char *seen = toile_scene_path_of(scene, l->memory, file);
+        if (!seen)
+            return no_memory(l);
+        toile_status status = toile_scene_blame_file(l, &here, toile_job_file_open(l->memory, seen, &scene->job, l->error));
+        toile_free(l->memory, seen);
+        if (status != TOILE_OK)
+            return status;
+        path = toile_job_file_path(scene->job);
+    }
+    char *whole = scene->job ? realpath(path, NULL) : NULL;
+    int failed = whole ? json_object_set_new(l->root, "job", json_string(whole)) : 0;
+    free(whole);
+    return failed ? no_memory(l) : TOILE_OK;
+}
+
 static toile_status build(const loader *l) {
     toile_scene *scene = l->scene;
     toile_status status = toile_build(scene->world);
@@ -101,7 +124,11 @@ static toile_status load(const toile_hooks *hooks, const char *path, const char 
         l.scene->hooks = *hooks;
 
     toile_status status = TOILE_OK;
-    if (!text) {
+    if (!text && toile_job_file_is(path)) {
+        status = toile_job_file_open(l.memory, path, &l.scene->job, l.error);
+        text = status == TOILE_OK ? toile_job_file_scene(l.scene->job) : NULL;
+        size = text ? strlen(text) : 0;
+    } else if (!text) {
         status = toile_read_file(l.memory, path, SCENE_MOST, &l.text, &size, l.error);
         text = l.text;
     }
@@ -109,6 +136,8 @@ static toile_status load(const toile_hooks *hooks, const char *path, const char 
         status = parse(&l, path, text, size, sets, set_count);
     if (status == TOILE_OK)
         status = load_head(&l, path);
+    if (status == TOILE_OK)
+        status = open_job(&l, path);
     if (status == TOILE_OK && toile_create(hooks, &l.scene->world) < 0)
         status = no_memory(&l);
     if (status == TOILE_OK)
@@ -159,6 +188,7 @@ void toile_scene_free(toile_scene *scene) {
     toile_scene_free_garments(scene);
     toile_scene_free_colliders(scene);
     toile_scene_free_pins(scene);
+    toile_job_file_close(scene->job);
     toile_free(&scene->memory, scene->name);
     toile_free(&scene->memory, scene->folder);
     toile_free(&scene->memory, scene->resolved);

@@ -3,6 +3,7 @@
 #include "scene_internal.h"
 
 #include "hash.h"
+#include "job.h"
 #include "obj.h"
 
 #include <limits.h>
@@ -135,6 +136,14 @@ static toile_status find_sequence(loader *l, const json_t *object, const toile_p
     return status;
 }
 
+/* The job's positions of a frame. */
+static toile_status read_track(toile_scene *scene, collider *c, int frame, toile_error *error) {
+    toile_status status = toile_job_file_read_track(scene->job, c->track, frame, c->local, error);
+    for (size_t i = 0; i < 3 * (size_t)c->vertex_count; i++)
+        c->local[i] *= c->scale;
+    return status;
+}
+
 static toile_status load_collider_mesh(loader *l, const json_t *object, const toile_place *place,
                                        collider *c) {
     toile_status status;
@@ -149,6 +158,21 @@ static toile_status load_collider_mesh(loader *l, const json_t *object, const to
                    ? status
                    : toile_scene_blame_file(l, &here,
                                             read_sequence(l->scene, c, l->scene->first, &read, l->error));
+    }
+    const char *inside = read_text(object, "mesh", NULL);
+    if (inside) {
+        toile_place mesh_place = {place, "mesh", 0};
+        status = toile_scene_need_job(l, &mesh_place);
+        if (status == TOILE_OK)
+            status = toile_job_read_obj(l->scene->job, l->memory, inside, &obj, l->error);
+        if (status == TOILE_OK)
+            status = take_obj(l->memory, &obj, c, l->error);
+        l->files = toile_hash(l->files, &obj.hash, sizeof obj.hash);
+        toile_obj_free(l->memory, &obj);
+        if (status == TOILE_OK)
+            status = toile_scene_load_track(l, object, place, c->vertex_count, &c->track);
+        return status != TOILE_OK || c->track < 0 ? status
+                                                  : read_track(l->scene, c, l->scene->first, l->error);
     }
     toile_place here = {place, "obj", 0};
     char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "obj", ""));
@@ -172,6 +196,7 @@ static toile_status load_collider(loader *l, const json_t *object, const toile_p
         [TOILE_SPHERE] = "sphere",     [TOILE_BOX] = "box",     [TOILE_CAPSULE] = "capsule",
         [TOILE_CYLINDER] = "cylinder", [TOILE_PLANE] = "plane", [TOILE_MESH] = "mesh"};
     toile_collider made = {.name = c->name};
+    c->track = -1;
     while (strcmp(SHAPES[c->shape], read_text(object, "shape", "")) != 0)
         c->shape++;
     made.shape = c->shape;
@@ -255,6 +280,12 @@ toile_status toile_scene_prepare_collider(toile_scene *scene, collider *c, int f
         if (status != TOILE_OK)
             return toile_fail(error, status, "frame %d, collider \"%.64s\": %s", frame, c->name,
                               inner.message);
+    }
+    if (c->track >= 0) {
+        read = true;
+        status = read_track(scene, c, frame, error);
+        if (status != TOILE_OK)
+            return status;
     }
     if (!read && c->motion.key_count == 0)
         return TOILE_OK;

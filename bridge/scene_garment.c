@@ -2,6 +2,7 @@
 #include "scene_internal.h"
 
 #include "hash.h"
+#include "job.h"
 #include "obj.h"
 
 #include <math.h>
@@ -120,27 +121,34 @@ static void warn_of_area(const loader *l, const garment *g, const toile_obj *obj
     l->scene->hooks.log(l->scene->hooks.user, 1, line);
 }
 
+/* From a file, whose surface is checked, or from the job. */
+static toile_status read_mesh(loader *l, const json_t *object, const toile_place *place, double scale, toile_obj *obj) {
+    const char *inside = read_text(object, "mesh", NULL);
+    if (inside) {
+        toile_status status = toile_scene_need_job(l, place);
+        return status != TOILE_OK ? status : toile_job_read_obj(l->scene->job, l->memory, inside, obj, l->error);
+    }
+    char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "obj", ""));
+    if (!path)
+        return no_memory(l);
+    toile_status status = toile_scene_blame_file(l, place, toile_obj_read(l->memory, path, obj, l->error));
+    toile_free(l->memory, path);
+    return status != TOILE_OK ? status : toile_obj_check(l->memory, obj, scale, true, l->error);
+}
+
 static toile_status load_mesh(loader *l, const json_t *object, const toile_place *place, garment *g) {
     toile_status status = TOILE_OK;
     toile_obj obj = {0};
     double *corner_uv = NULL, *panel_scales = NULL, scale = 1, uv_scale = 1;
     int *panel_fabrics = NULL, subdivide = 0;
     toile_key key = {0};
-    toile_place here = {place, "obj", 0};
-    char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "obj", ""));
-    if (!path) {
-        status = no_memory(l);
-        goto out;
-    }
-    status = toile_scene_blame_file(l, &here, toile_obj_read(l->memory, path, &obj, l->error));
+    toile_place here = {place, json_object_get(object, "mesh") ? "mesh" : "obj", 0};
+    read_number(object, "scale", &scale);
+    read_number(object, "uv_scale", &uv_scale);
+    status = read_mesh(l, object, &here, scale, &obj);
     if (status != TOILE_OK)
         goto out;
     l->files = toile_hash(l->files, &obj.hash, sizeof obj.hash);
-    read_number(object, "scale", &scale);
-    read_number(object, "uv_scale", &uv_scale);
-    status = toile_obj_check(l->memory, &obj, scale, true, l->error);
-    if (status != TOILE_OK)
-        goto out;
 
     corner_uv = toile_alloc(l->memory, (size_t)obj.corner_count, 2 * sizeof *corner_uv);
     if (!corner_uv) {
@@ -195,7 +203,6 @@ static toile_status load_mesh(loader *l, const json_t *object, const toile_place
     else
         status = TOILE_OK;
 out:
-    toile_free(l->memory, path);
     toile_free(l->memory, corner_uv);
     toile_free(l->memory, panel_fabrics);
     toile_free(l->memory, panel_scales);

@@ -3,6 +3,7 @@
 #ifndef TOILE_SCENE_INTERNAL_H
 #define TOILE_SCENE_INTERNAL_H
 
+#include "job_hdf5.h"
 #include "json_place.h"
 #include "motion.h"
 #include "scene.h"
@@ -37,6 +38,7 @@ typedef struct collider {
     int first_file, last_file;
     int file;                       /* number of the file in `local` */
     bool hold;
+    int track;                      /* of the job, or -1 */
 } collider;
 
 typedef struct pin {
@@ -50,12 +52,14 @@ typedef struct pin {
     toile_motion motion;            /* translation and rotation from the start, about a point */
     double about[3];
     const collider *followed;       /* or null */
+    int track;                      /* of the job, or -1 */
 } pin;
 
 struct toile_scene {
     toile_memory memory;
     toile_hooks hooks;
     toile_world *world;
+    toile_job_file *job;            /* that its meshes are in, or null */
     char *name, *folder;            /* folder: of the scene file, with its slash, or "" */
     double fps;
     int first, last;
@@ -176,6 +180,11 @@ toile_status toile_scene_blame_file(const loader *l, const toile_place *place, t
  * `rest`. */
 toile_status toile_scene_load_motion(const loader *l, const json_t *object, const toile_place *place,
                                      const char *origin, toile_motion *motion);
+
+/* The job that a "mesh" or "track" is in; refuses when the scene has none. */
+toile_status toile_scene_need_job(const loader *l, const toile_place *place);
+/* Finds the track that an object names, which must have `vertices` positions; -1 if it names none. */
+toile_status toile_scene_load_track(loader *l, const json_t *object, const toile_place *place, int vertices, int *track);
 
 /* ---- scene_schema.c, scene_set.c, scene_fabric.c ---- */
 

@@ -142,7 +142,7 @@ out:
 
 /* ---- one and all ---- */
 
-static toile_status load_pin(const loader *l, const json_t *object, const toile_place *place, pin *p) {
+static toile_status load_pin(loader *l, const json_t *object, const toile_place *place, pin *p) {
     toile_scene *scene = l->scene;
     toile_place garment_place = {place, "garment", 0}, follow_place = {place, "follow", 0};
     const char *name = read_text(object, "garment", "");
@@ -158,6 +158,8 @@ static toile_status load_pin(const loader *l, const json_t *object, const toile_
     status = toile_scene_read_frames(l, object, place, &p->first, &p->last);
     if (status == TOILE_OK)
         status = toile_scene_load_motion(l, object, place, "translate", &p->motion);
+    if (status == TOILE_OK)
+        status = toile_scene_load_track(l, object, place, p->count, &p->track);
     if (status != TOILE_OK)
         return status;
 
@@ -167,7 +169,7 @@ static toile_status load_pin(const loader *l, const json_t *object, const toile_
         if (followed < 0)
             return toile_scene_refuse_name(l, &follow_place, follow, name_of_collider, scene->collider_count);
         p->followed = &scene->colliders[followed];
-        if (p->followed->sequence)
+        if (p->followed->sequence || p->followed->track >= 0)
             return REFUSE(&follow_place,
                           "found \"%.64s\", a sequence of files, which has no single motion; follow a "
                           "collider that has, or give the pin its own",
@@ -220,7 +222,12 @@ toile_status toile_scene_prepare_pin(toile_scene *scene, pin *p, int frame, toil
     toile_status status = TOILE_OK;
     if (p->limited)
         status = toile_enable_pin(scene->world, p->index, frame >= p->first && frame <= p->last);
-    if (status >= 0 && (p->followed || p->motion.key_count > 0)) {
+    if (status >= 0 && p->track >= 0) {
+        toile_status read = toile_job_file_read_track(scene->job, p->track, frame, p->target, error);
+        if (read != TOILE_OK)
+            return read;
+        status = toile_move_pin(scene->world, p->index, p->target);
+    } else if (status >= 0 && (p->followed || p->motion.key_count > 0)) {
         toile_pose pose;
         if (p->followed) {
             toile_pose start = toile_motion_at(&p->followed->motion, scene->first);

@@ -1,6 +1,8 @@
 /* Reading that every kind of thing in a scene shares: frame ranges, names, file names, motions. */
 #include "scene_internal.h"
 
+#include "hash.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -64,6 +66,32 @@ toile_status toile_scene_blame_file(const loader *l, const toile_place *place, t
         return status;
     toile_error inner = *l->error;
     return toile_place_fail(&l->source, place, l->error, status, "%s", inner.message);
+}
+
+/* ---- jobs ---- */
+
+toile_status toile_scene_need_job(const loader *l, const toile_place *place) {
+    return l->scene->job ? TOILE_OK
+                         : REFUSE(place, "the scene has no job; give the file that it is in: \"job\": \"FILE.h5\"");
+}
+
+toile_status toile_scene_load_track(loader *l, const json_t *object, const toile_place *place, int vertices, int *track) {
+    const char *name = read_text(object, "track", NULL);
+    toile_place here = {place, "track", 0};
+    toile_job_track info;
+    *track = -1;
+    if (!name)
+        return TOILE_OK;
+    toile_status status = toile_scene_need_job(l, &here);
+    if (status == TOILE_OK)
+        status = toile_job_file_find_track(l->scene->job, name, track, &info, l->error);
+    if (status != TOILE_OK)
+        return status;
+    l->files = toile_hash(l->files, &info.checksum, sizeof info.checksum);
+    if (info.vertex_count != vertices)
+        return REFUSE(&here, "\"%.64s\" has %d positions a frame; %d are needed, one for each vertex", name,
+                      info.vertex_count, vertices);
+    return TOILE_OK;
 }
 
 /* ---- motions ---- */

@@ -160,7 +160,7 @@ toile_status toile_scene_write_resolved(const loader *l) {
 
 /* Of the scene as it is written out, less what does not decide the result. */
 toile_status toile_scene_take_fingerprint(const loader *l) {
-    static const char *const LEFT_OUT[] = {"$schema", "name", "description", "frames", "resolution"};
+    static const char *const LEFT_OUT[] = {"$schema", "name", "description", "frames", "resolution", "job"};
     toile_status status = TOILE_OK;
     json_t *copy = json_deep_copy(l->root);
     for (size_t i = 0; i < sizeof LEFT_OUT / sizeof *LEFT_OUT; i++)

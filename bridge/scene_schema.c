@@ -220,6 +220,7 @@ static const rule GARMENT = {
         {"grid", &GRID, false, NULL, "A rectangle, centred on its origin in its xy plane"},
         {"obj", &FILE_RULE, false, NULL,
          "A mesh: OBJ file of triangles and quads whose groups are the panels"},
+        {"mesh", &NAME_RULE, false, NULL, "A mesh of the job"},
         {"uv", &UV, false, "\"file\"",
          "Material coordinates. file: the vt of the OBJ, in metres; flat: each panel is flat in the file"},
         {"uv_scale", &SCALE, false, "1", "Factor on material coordinates"},
@@ -233,13 +234,13 @@ static const rule GARMENT = {
         {"place", &PLACE, false, NULL, "Where it starts"},
         {0}},
     .demands = (const demand[]){
-        {EXACTLY_ONE, {"grid", "obj"}},
-        {FIRST_NEEDS_ONE, {"uv", "obj"}},
-        {FIRST_NEEDS_ONE, {"uv_scale", "obj"}},
-        {FIRST_NEEDS_ONE, {"scale", "obj"}},
-        {FIRST_NEEDS_ONE, {"subdivide", "obj"}},
-        {FIRST_NEEDS_ONE, {"panels", "obj"}},
-        {FIRST_NEEDS_ONE, {"keep_start_angles", "obj"}},
+        {EXACTLY_ONE, {"grid", "obj", "mesh"}},
+        {FIRST_NEEDS_ONE, {"uv", "obj", "mesh"}},
+        {FIRST_NEEDS_ONE, {"uv_scale", "obj", "mesh"}},
+        {FIRST_NEEDS_ONE, {"scale", "obj", "mesh"}},
+        {FIRST_NEEDS_ONE, {"subdivide", "obj", "mesh"}},
+        {FIRST_NEEDS_ONE, {"panels", "obj", "mesh"}},
+        {FIRST_NEEDS_ONE, {"keep_start_angles", "obj", "mesh"}},
         {0}},
 };
 LIST_RULE(GARMENTS, 1, 1000, GARMENT, "use a list of 1 to 1000 garments");
@@ -305,12 +306,15 @@ static const rule MESH = {
         {"obj_sequence", &FILE_RULE, false, NULL,
          "OBJ files with equal vertices, one per frame: a name in which # signs stand for the frame, as in "
          "body_####.obj"},
+        {"mesh", &NAME_RULE, false, NULL, "A mesh of the job"},
+        {"track", &NAME_RULE, false, NULL, "Positions of its vertices at every frame, of the job"},
         {"sequence_first", &FRAME, false, NULL, "Number of the first file; else the scene's first frame"},
         {"hold", &BOOLEAN_RULE, false, "false",
          "Whether frames before the first and after the last file use these"},
         {"scale", &SCALE, false, "1", "Factor on the file's positions; 0.01 if they are in centimetres"},
         COLLIDER_MEMBERS(mesh)},
-    .demands = (const demand[]){{EXACTLY_ONE, {"obj", "obj_sequence"}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"obj", "obj_sequence", "mesh"}},
+                                {FIRST_NEEDS_ONE, {"track", "mesh"}},
                                 {FIRST_NEEDS_ONE, {"sequence_first", "obj_sequence"}},
                                 {FIRST_NEEDS_ONE, {"hold", "obj_sequence"}},
                                 COLLIDER_DEMANDS},
@@ -367,8 +371,10 @@ static const rule PIN = {
         {"motion", &PIN_MOTION, false, NULL, "Where it goes, from the start"},
         {"follow", &NAME_RULE, false, NULL,
          "Name of a collider that it rides on: not of a sequence of files"},
+        {"track", &NAME_RULE, false, NULL,
+         "Where its vertices are at every frame: a track of the job, by rising vertex number"},
         {0}},
-    .demands = (const demand[]){{NOT_TOGETHER, {"motion", "follow"}}, {0}},
+    .demands = (const demand[]){{NOT_TOGETHER, {"motion", "follow", "track"}}, {0}},
 };
 LIST_RULE(PINS, 0, 1000, PIN, "use a list of at most 1000 pins");
 
@@ -384,6 +390,7 @@ static const rule SCENE = {
         {"toile", &VERSION, true, NULL, "Version of the scene format: 1"},
         {"name", &NAME_RULE, false, NULL, "Else the file's name"},
         {"description", &TEXT_RULE, false, NULL, "What it shows; not used"},
+        {"job", &FILE_RULE, false, NULL, "Job file that its meshes and tracks are in; a scene in a job has it at hand"},
         {"fps", &FPS, false, "24", "Frames per second"},
         {"frames", &FRAMES, false, "[1, 100]", "First and last frame; garments start at the first"},
         {"resolution", &COUNT, false, "41", "Particles along the longer side of every grid that gives none"},
@@ -560,7 +567,7 @@ static toile_status check_demand(const checker *c, const demand *d, const json_t
         return toile_place_fail(c->source, place, c->error, TOILE_INVALID, "needs %s", keys);
     if (present > 1 && (d->kind == EXACTLY_ONE || d->kind == NOT_TOGETHER)) {
         toile_place inside = {place, one, 0};
-        return toile_place_fail(c->source, &inside, c->error, TOILE_INVALID, "give %s, not both", keys);
+        return toile_place_fail(c->source, &inside, c->error, TOILE_INVALID, "give %s, only one of them", keys);
     }
     if (d->kind == FIRST_NEEDS_ONE && present == 0 && json_object_get(value, d->keys[0])) {
         toile_place inside = {place, d->keys[0], 0};

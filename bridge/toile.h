@@ -205,6 +205,71 @@ TOILE_API toile_status toile_restore_state(toile_world *world, const void *bytes
 /* Takes the collider and pin targets told so far as reached, without moving time: for a start in mid-scene. */
 TOILE_API toile_status toile_place_inputs(toile_world *world);
 
+/* ---- tables, for interfaces that are made from them ---- */
+
+/* What `toile settings --json` and `toile fabrics --json` print, for the caller to free with toile_free_text. Null when
+ * memory is out. */
+TOILE_API char *toile_settings_json(void);
+TOILE_API char *toile_fabrics_json(void);
+TOILE_API void toile_free_text(char *text);
+
+/* ---- reading caches; a reader is used by one thread at a time ---- */
+
+typedef struct toile_reader toile_reader;
+
+/* Opens a cache, also one that a bake still writes. Gives a reader even when it fails (unless memory is out), for its
+ * message; close that too. */
+TOILE_API toile_status toile_reader_open(const char *path, toile_reader **reader);
+TOILE_API void toile_reader_close(toile_reader *reader);
+TOILE_API const char *toile_reader_message(const toile_reader *reader);
+/* Looks for new frames. TOILE_WARNING: another file is at the path now, or none; open it again. */
+TOILE_API toile_status toile_reader_refresh(toile_reader *reader);
+/* Scene, garments, frame range and the scene's text as one JSON object; lives as long as the reader. */
+TOILE_API const char *toile_reader_json(const toile_reader *reader);
+TOILE_API int toile_reader_frame_count(const toile_reader *reader); /* finished, from first_frame on */
+TOILE_API int toile_reader_vertex_count(const toile_reader *reader, int garment);
+/* One frame by position (0 is first_frame) into the caller's arrays, (vertex_count x 3); either may be null. */
+TOILE_API toile_status toile_reader_read(toile_reader *reader, int index, int garment, float *positions,
+                                         float *velocities);
+/* The figures of a frame, in the order of "figures" in toile_reader_json; as many as there are, at most `room`. */
+TOILE_API toile_status toile_reader_figures(toile_reader *reader, int index, double *figures, int room, int *count);
+/* Largest strain of the triangles around each vertex, (vertex_count), of positions as read: warp or weft, whichever is
+ * more; compression counts as negative where nothing is stretched. */
+TOILE_API toile_status toile_reader_strain(toile_reader *reader, int garment, const float *positions, float *strain);
+
+/* ---- writing jobs: a scene and its arrays in one file that any machine can bake ---- */
+
+typedef struct toile_job toile_job;
+
+/* A mesh as in toile_mesh, with names for panels and without fabrics, which the scene gives. */
+typedef struct toile_job_mesh {
+    const char *name;               /* unique among the job's meshes */
+    int vertex_count;
+    const double *positions;
+    int face_count;
+    const int *face_sizes;
+    const int *face_vertices;
+    const double *corner_uv;        /* or null */
+    int panel_count;
+    const char *const *panel_names; /* or null with panel_count 0 */
+    const int *face_panels;         /* or null */
+} toile_job_mesh;
+
+/* The file appears at `path` with toile_job_finish. Gives a job even when it fails (unless memory is out), for its
+ * message. */
+TOILE_API toile_status toile_job_create(const char *path, toile_job **job);
+TOILE_API const char *toile_job_message(const toile_job *job);
+TOILE_API toile_status toile_job_add_mesh(toile_job *job, const toile_job_mesh *mesh);
+/* Positions that change from frame to frame, for "track" of a collider or pin. */
+TOILE_API toile_status toile_job_add_track(toile_job *job, const char *name, int first_frame, int vertex_count, int *track);
+TOILE_API toile_status toile_job_add_frame(toile_job *job, int track, const double *positions);
+/* `scene`: the text of a scene file, whose garments and colliders name meshes and tracks of the job. */
+TOILE_API toile_status toile_job_finish(toile_job *job, const char *scene);
+/* Frees the job; a file that is not finished is removed. */
+TOILE_API void toile_job_destroy(toile_job *job);
+/* Loads and builds a finished job or a scene without running it: what is wrong is said now. `message` gets the text. */
+TOILE_API toile_status toile_job_check(const char *path, char *message, size_t size);
+
 /* Memory of this world: allocations asked for so far, still live, and bytes. Any may be null. */
 TOILE_API void toile_memory_use(const toile_world *world, uint64_t *calls, uint64_t *live, size_t *bytes, size_t *peak);
 
