@@ -98,11 +98,14 @@ struct toile_cache {
     char *path;
     device device;
     bool writable, swmr;
+    bool lenient;     /* damage that does not hinder reading is let pass */
+    toile_lock *lock; /* of a writer */
     hid_t file, columns[COLUMN_COUNT]; /* 0: none */
     hid_t (*streams)[STREAM_COUNT];    /* per garment */
     toile_garment_view *garments;      /* owns what it points to */
     toile_cache_header header;         /* its texts too */
     int frame_count;
+    int staged;       /* frames behind them that wait for their commit */
     char reason[256]; /* innermost message of HDF5 in this call */
 };
 
@@ -604,7 +607,9 @@ static void destroy(toile_cache *cache) {
     toile_free(memory, (void *)cache->header.scene_name);
     toile_free(memory, (void *)cache->header.settings_json);
     toile_free(memory, (void *)cache->header.library_version);
+    toile_free(memory, (void *)cache->header.inputs_json);
     toile_free(memory, cache->path);
+    toile_lock_release(cache->lock);
     /* Should HDF5 hold on to the file in spite of all, it would come back to the device at exit: a leak is
      * better. */
     if (!cache->device.in_use)
@@ -687,8 +692,9 @@ static hid_t access_list(toile_cache *cache, bool write) {
     /* What the tool h5clear does to a file whose writer died: forget the flags, and do not mind that the file
      * is shorter than what was allocated in it. */
     if (done && write)
-        done = ok(cache, H5Pset(fapl, "clear_status_flags", &yes)) &&
-               ok(cache, H5Pset(fapl, "skip_eof_check", &yes));
+        done = ok(cache, H5Pset(fapl, "clear_status_flags", &yes));
+    if (done && (write || cache->lenient))
+        done = ok(cache, H5Pset(fapl, "skip_eof_check", &yes));
     if (driver > 0)
         H5FDunregister(driver); /* the list and the file keep it alive */
     if (!done)
@@ -1075,6 +1081,12 @@ static toile_status load_header(toile_cache *cache, toile_error *error) {
         status = read_text(cache, root, "settings", &header->settings_json, error);
     if (status == TOILE_OK)
         status = read_text(cache, root, "library_version", &header->library_version, error);
+    if (status == TOILE_OK && H5Aexists(root, "position_error") > 0)
+        status = read_number(cache, root, "position_error", KIND_FLOAT64, &header->position_error, error);
+    if (status == TOILE_OK && H5Aexists(root, "velocity_error") > 0)
+        status = read_number(cache, root, "velocity_error", KIND_FLOAT64, &header->velocity_error, error);
+    if (status == TOILE_OK && H5Aexists(root, "inputs") > 0)
+        status = read_text(cache, root, "inputs", &header->inputs_json, error);
     if (status == TOILE_OK)
         status = open_group(cache, root, "garments", &garments, error);
     if (status != TOILE_OK)
@@ -1119,7 +1131,7 @@ static toile_status load_header(toile_cache *cache, toile_error *error) {
         toile_free(cache->memory, link);
         link = NULL;
     }
-    if (header_checksum(header) != stated)
+    if (header_checksum(header) != stated && !cache->lenient)
         status = fail_format(cache, error, "the checksum of its header is not the one stated");
 out:
     toile_free(cache->memory, link);
@@ -1204,6 +1216,8 @@ static toile_status open_frames(toile_cache *cache, toile_error *error) {
         }
         release(&group);
     }
+    if (status == TOILE_OK && shortest < (hsize_t)cache->frame_count && cache->lenient)
+        cache->frame_count = (int)shortest;
     if (status == TOILE_OK && shortest < (hsize_t)cache->frame_count)
         status = fail_format(cache, error, "%d frames are stated but only %d are there", cache->frame_count,
                              (int)shortest);
@@ -1387,6 +1401,10 @@ static toile_status write_skeleton(toile_cache *cache, const toile_cache_header 
         put_number(cache, cache->file, "last_frame", KIND_INT32, &last) &&
         put_number(cache, cache->file, "garment_count", KIND_INT32, &count) &&
         put_number(cache, cache->file, "header_checksum", KIND_UINT64, &checksum) &&
+        (!(header->position_error > 0) ||
+         (put_number(cache, cache->file, "position_error", KIND_FLOAT64, &header->position_error) &&
+          put_number(cache, cache->file, "velocity_error", KIND_FLOAT64, &header->velocity_error))) &&
+        (!header->inputs_json || put_text(cache, cache->file, "inputs", header->inputs_json)) &&
         (garments = put_group(cache, cache->file, "garments")) > 0 &&
         (frames = put_group(cache, cache->file, "frames")) > 0;
     for (int i = 0; good && i < COLUMN_COUNT; i++)
@@ -1450,14 +1468,136 @@ static bool drop_frames(toile_cache *cache, int length) {
     return good;
 }
 
+/* All columns of a frame but the commit. */
+static bool put_columns(toile_cache *cache, int at, const toile_cache_frame *row) {
+    bool good = true;
+    for (int i = COMMIT + 1; good && i < COLUMN_COUNT; i++)
+        if (cache->columns[i] > 0)
+            good = set_length(cache, cache->columns[i], 0, at + 1) &&
+                   transfer(cache, cache->columns[i], columns[i].kind, 0, at,
+                            (const char *)row + columns[i].offset, NULL);
+    return good;
+}
+
+/* What is staged to disk, then its commit. */
+static bool commit_frames(toile_cache *cache) {
+    int count = cache->frame_count + cache->staged;
+    bool good = flush(cache) && sync_data(cache) && set_length(cache, cache->columns[COMMIT], 0, count);
+    for (int at = cache->frame_count; good && at < count; at++)
+        good = transfer(cache, cache->columns[COMMIT], KIND_INT32, 0, at,
+                        &(int32_t){cache->header.first_frame + at}, NULL);
+    good = good && flush(cache);
+    if (good) {
+        cache->frame_count = count;
+        cache->staged = 0;
+    }
+    return good;
+}
+
+/* ---- copying frames as they are stored ---- */
+
+/* Whether chunks of one dataset are what those of the other would be. */
+static bool same_storage(toile_cache *cache, hid_t a, hid_t b) {
+    hid_t lists[2] = {0, 0};
+    hsize_t chunks[2][3];
+    bool same = ok(cache, lists[0] = H5Dget_create_plist(a)) && ok(cache, lists[1] = H5Dget_create_plist(b)) &&
+                H5Pget_chunk(lists[0], 3, chunks[0]) == 3 && H5Pget_chunk(lists[1], 3, chunks[1]) == 3 &&
+                memcmp(chunks[0], chunks[1], sizeof chunks[0]) == 0;
+    int count = same ? H5Pget_nfilters(lists[0]) : 0;
+    same = same && count == H5Pget_nfilters(lists[1]);
+    for (int i = 0; same && i < count; i++) {
+        unsigned flags, values[2][8];
+        size_t sizes[2] = {8, 8};
+        H5Z_filter_t filters[2];
+        for (int k = 0; k < 2; k++)
+            filters[k] = H5Pget_filter2(lists[k], (unsigned)i, &flags, &sizes[k], values[k], 0, NULL, NULL);
+        same = filters[0] == filters[1];
+    }
+    release(&lists[0]);
+    release(&lists[1]);
+    return same;
+}
+
+/* Frame `at` of one stream: its chunk, or its numbers where the two files store them differently. *room is grown. */
+static bool copy_stream(toile_cache *cache, toile_cache *from, hid_t target, hid_t source, int vertices, int at, bool raw,
+                        void **room, hsize_t *size) {
+    const hsize_t offset[] = {(hsize_t)at, 0, 0};
+    hsize_t bytes = (hsize_t)vertices * 12;
+    uint32_t mask = 0;
+    if (raw && (!ok(from, H5Dget_chunk_storage_size(source, offset, &bytes)) || bytes == 0 || bytes > (hsize_t)vertices * 24 + 4096))
+        return false;
+    if (bytes > *size) {
+        toile_free(cache->memory, *room);
+        *room = toile_alloc(cache->memory, bytes, 1);
+        *size = *room ? bytes : 0;
+        if (!*room) {
+            cache->device.no_memory = true;
+            return false;
+        }
+    }
+    if (!set_length(cache, target, vertices, at + 1))
+        return false;
+    if (raw)
+        return ok(from, H5Dread_chunk(source, H5P_DEFAULT, offset, &mask, *room)) &&
+               ok(cache, H5Dwrite_chunk(target, H5P_DEFAULT, mask, offset, bytes, *room));
+    return transfer(from, source, KIND_FLOAT32, vertices, at, NULL, *room) &&
+           transfer(cache, target, KIND_FLOAT32, vertices, at, *room, NULL);
+}
+
+static toile_status copy_frames(toile_cache *cache, toile_cache *from, int count, toile_error *error) {
+    void *room = NULL;
+    hsize_t size = 0;
+    bool good = true;
+    for (int g = 0; good && g < cache->header.garment_count; g++)
+        for (int k = 0; good && k < STREAM_COUNT; k++) {
+            hid_t target = cache->streams[g][k], source = from->streams[g][k];
+            bool raw = count > 0 && same_storage(cache, target, source);
+            for (int at = 0; good && at < count; at++)
+                good = copy_stream(cache, from, target, source, cache->garments[g].vertex_count, at, raw, &room, &size);
+        }
+    for (int at = 0; good && at < count; at++) {
+        toile_cache_frame row = {0};
+        for (int i = 0; good && i < COLUMN_COUNT; i++) {
+            char *value = (char *)&row + columns[i].offset;
+            if (from->columns[i] > 0)
+                good = transfer(from, from->columns[i], columns[i].kind, 0, at, NULL, value);
+            else
+                memcpy(value, &(double){NAN}, sizeof(double));
+        }
+        good = good && put_columns(cache, at, &row);
+    }
+    toile_free(cache->memory, room);
+    cache->staged = good ? count : 0;
+    if (good && commit_frames(cache))
+        return TOILE_OK;
+    if (!cache->device.write_error && !cache->device.no_memory)
+        return fail_format(from, error, "its frames cannot be copied");
+    return fail_write(cache, error);
+}
+
 /* ---- interface ---- */
+
+/* The garments of two caches are the same as far as frames go. */
+static toile_status check_same(const toile_cache_header *header, const toile_cache *from, int keep, toile_error *error) {
+    bool same = header->garment_count == from->header.garment_count && header->first_frame == from->header.first_frame &&
+                keep >= 0 && keep <= from->frame_count;
+    for (int g = 0; same && g < header->garment_count; g++)
+        same = strcmp(header->garments[g].name, from->garments[g].name) == 0 &&
+               header->garments[g].vertex_count == from->garments[g].vertex_count;
+    return same ? TOILE_OK
+                : toile_fail(error, TOILE_INVALID,
+                             "%.400s has other garments, another first frame or fewer than %d frames: nothing can be taken over "
+                             "from it; bake anew",
+                             from->path, keep);
+}
 
 /* Refuses what could not be read back. */
 static toile_status check_header(const toile_cache_header *header, toile_error *error) {
     if (!header->scene_name || !header->settings_json || !header->library_version ||
         (header->garment_count > 0 && !header->garments))
         return toile_fail(error, TOILE_MISUSE, "a cache was asked for with a null text or garment");
-    if (!is_utf8(header->scene_name) || !is_utf8(header->settings_json) || !is_utf8(header->library_version))
+    if (!is_utf8(header->scene_name) || !is_utf8(header->settings_json) || !is_utf8(header->library_version) ||
+        (header->inputs_json && !is_utf8(header->inputs_json)))
         return toile_fail(error, TOILE_INVALID,
                           "the scene's name or settings are not UTF-8; save the scene as UTF-8");
     if (header->garment_count < 0 || !(header->fps > 0) || isinf(header->fps) ||
@@ -1502,10 +1642,17 @@ static toile_status check_header(const toile_cache_header *header, toile_error *
 
 toile_status toile_cache_create(toile_memory *memory, const char *path, const toile_cache_header *header,
                                 toile_cache **result, toile_error *error) {
+    return toile_cache_create_from(memory, path, header, NULL, 0, result, error);
+}
+
+toile_status toile_cache_create_from(toile_memory *memory, const char *path, const toile_cache_header *header,
+                                     toile_cache *from, int keep, toile_cache **result, toile_error *error) {
     if (!memory || !path || !*path || !header || !result)
         return toile_fail(error, TOILE_MISUSE, "toile_cache_create was called with a null pointer");
     *result = NULL;
     toile_status status = check_header(header, error);
+    if (status == TOILE_OK && from)
+        status = check_same(header, from, keep, error);
     if (status != TOILE_OK)
         return status;
     char *new_path = NULL;
@@ -1522,6 +1669,9 @@ toile_status toile_cache_create(toile_memory *memory, const char *path, const to
             toile_fail(error, TOILE_IO, "cannot write %.500s: it is not a file; choose another name", path);
         goto out;
     }
+    status = toile_lock_take(memory, path, &cache->lock, error);
+    if (status != TOILE_OK)
+        goto out;
     int old = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     bool locked = old >= 0 && !lock_for_writing(old);
     if (old >= 0)
@@ -1554,6 +1704,8 @@ toile_status toile_cache_create(toile_memory *memory, const char *path, const to
         status = load_header(cache, error);
     if (status == TOILE_OK)
         status = open_frames(cache, error);
+    if (status == TOILE_OK && from)
+        status = copy_frames(cache, from, keep, error);
     if (status != TOILE_OK)
         goto out;
     if (!flush(cache) || !sync_data(cache)) {
@@ -1581,8 +1733,8 @@ out:
     return status;
 }
 
-toile_status toile_cache_open(toile_memory *memory, const char *path, toile_cache **result,
-                              toile_error *error) {
+static toile_status open_cache(toile_memory *memory, const char *path, bool lenient, toile_cache **result,
+                               toile_error *error) {
     if (!memory || !path || !result)
         return toile_fail(error, TOILE_MISUSE, "toile_cache_open was called with a null pointer");
     *result = NULL;
@@ -1590,6 +1742,7 @@ toile_status toile_cache_open(toile_memory *memory, const char *path, toile_cach
     toile_cache *cache = new_cache(memory, path, error);
     if (!cache)
         return TOILE_NO_MEMORY;
+    cache->lenient = lenient;
     enter(cache, &quiet);
     toile_status status = open_path(cache, false, error);
     if (status == TOILE_OK)
@@ -1600,6 +1753,16 @@ toile_status toile_cache_open(toile_memory *memory, const char *path, toile_cach
         destroy(cache);
     leave(&quiet);
     return status;
+}
+
+toile_status toile_cache_open(toile_memory *memory, const char *path, toile_cache **result,
+                              toile_error *error) {
+    return open_cache(memory, path, false, result, error);
+}
+
+toile_status toile_cache_open_damaged(toile_memory *memory, const char *path, toile_cache **result,
+                                      toile_error *error) {
+    return open_cache(memory, path, true, result, error);
 }
 
 toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep_through,
@@ -1616,7 +1779,9 @@ toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep
     if (!cache)
         return TOILE_NO_MEMORY;
     enter(cache, &quiet);
-    status = open_path(cache, true, error);
+    status = toile_lock_take(memory, path, &cache->lock, error);
+    if (status == TOILE_OK)
+        status = open_path(cache, true, error);
     if (status == TOILE_OK)
         status = open_file(cache, error);
     if (status == TOILE_OK)
@@ -1637,7 +1802,28 @@ toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep
     return status;
 }
 
-toile_status toile_cache_append(toile_cache *cache, const toile_frame_view *frame, toile_error *error) {
+/* Neither deleted nor taken over by another since. */
+static toile_status check_ours(toile_cache *cache, toile_error *error) {
+    struct stat info;
+    if (!fstat(cache->device.fd, &info) && info.st_nlink == 0)
+        return toile_fail(error, TOILE_IO,
+                          "%.500s was deleted or replaced while it was being written; bake again", cache->path);
+    if (!toile_lock_beat(cache->lock))
+        return toile_fail(error, TOILE_IO,
+                          "another process took %.500s over because this one did not answer for long, or its lock was "
+                          "deleted; stop the other one, then resume",
+                          cache->path);
+    return TOILE_OK;
+}
+
+/* The file stays as at the last commit, and nothing more is written. */
+static toile_status give_up(toile_cache *cache, toile_error *error) {
+    cache->device.discard = true;
+    cache->staged = 0;
+    return fail_write(cache, error);
+}
+
+toile_status toile_cache_stage(toile_cache *cache, const toile_frame_view *frame, toile_error *error) {
     if (!cache || !frame || (cache->header.garment_count > 0 && (!frame->positions || !frame->velocities)))
         return toile_fail(error, TOILE_MISUSE, "toile_cache_append was called with a null pointer");
     if (!cache->writable)
@@ -1645,7 +1831,8 @@ toile_status toile_cache_append(toile_cache *cache, const toile_frame_view *fram
                           cache->path);
     if (cache->device.discard) /* since an append that failed */
         return fail_write(cache, error);
-    int64_t next = (int64_t)cache->header.first_frame + cache->frame_count;
+    int at = cache->frame_count + cache->staged;
+    int64_t next = (int64_t)cache->header.first_frame + at;
     if (frame->frame != next || next >= INT_MAX)
         return toile_fail(error, TOILE_MISUSE, "frame %d was appended to %.500s where frame %lld is next",
                           frame->frame, cache->path, (long long)next);
@@ -1663,15 +1850,12 @@ toile_status toile_cache_append(toile_cache *cache, const toile_frame_view *fram
         row.checksum = toile_hash(row.checksum, frame->positions[i], bytes);
         row.checksum = toile_hash(row.checksum, frame->velocities[i], bytes);
     }
-    struct stat info;
-    if (!fstat(cache->device.fd, &info) && info.st_nlink == 0)
-        return toile_fail(error, TOILE_IO,
-                          "%.500s was deleted or replaced while it was being written; bake again",
-                          cache->path);
+    toile_status status = check_ours(cache, error);
+    if (status != TOILE_OK)
+        return status;
 
     quiet quiet;
     enter(cache, &quiet);
-    int at = cache->frame_count;
     bool good = true;
     for (int i = 0; good && i < cache->header.garment_count; i++) {
         int vertices = cache->garments[i].vertex_count;
@@ -1680,23 +1864,55 @@ toile_status toile_cache_append(toile_cache *cache, const toile_frame_view *fram
             good = set_length(cache, cache->streams[i][k], vertices, at + 1) &&
                    transfer(cache, cache->streams[i][k], KIND_FLOAT32, vertices, at, data[k], NULL);
     }
-    /* All but the commit, then to disk, then the commit. */
-    for (int i = COLUMN_COUNT - 1; good && i >= COMMIT; i--) {
-        if (i == COMMIT)
-            good = flush(cache) && sync_data(cache);
-        if (good && cache->columns[i] > 0)
-            good = set_length(cache, cache->columns[i], 0, at + 1) &&
-                   transfer(cache, cache->columns[i], columns[i].kind, 0, at,
-                            (const char *)&row + columns[i].offset, NULL);
-    }
-    good = good && flush(cache);
+    good = good && put_columns(cache, at, &row);
     leave(&quiet);
-    if (good) {
-        cache->frame_count++;
-        return TOILE_OK;
+    if (!good)
+        return give_up(cache, error);
+    cache->staged++;
+    return TOILE_OK;
+}
+
+toile_status toile_cache_commit(toile_cache *cache, toile_error *error) {
+    if (!cache)
+        return toile_fail(error, TOILE_MISUSE, "toile_cache_commit was called with a null handle");
+    if (cache->device.discard)
+        return fail_write(cache, error);
+    toile_status status = check_ours(cache, error);
+    if (status != TOILE_OK || cache->staged == 0)
+        return status;
+    quiet quiet;
+    enter(cache, &quiet);
+    bool good = commit_frames(cache);
+    leave(&quiet);
+    return good ? TOILE_OK : give_up(cache, error);
+}
+
+toile_status toile_cache_append(toile_cache *cache, const toile_frame_view *frame, toile_error *error) {
+    toile_status status = toile_cache_stage(cache, frame, error);
+    return status == TOILE_OK ? toile_cache_commit(cache, error) : status;
+}
+
+void toile_cache_beat(toile_cache *cache) {
+    if (cache)
+        toile_lock_beat(cache->lock);
+}
+
+toile_status toile_cache_rename(toile_cache *cache, const char *path, toile_error *error) {
+    if (!cache || !path || !cache->writable)
+        return toile_fail(error, TOILE_MISUSE, "toile_cache_rename needs a cache that is open for writing");
+    char *copy = toile_copy_text(cache->memory, path);
+    if (!copy)
+        return toile_fail_memory(error, "a cache");
+    /* The lock first: whoever looks in between finds both names taken. */
+    if (!toile_lock_move(cache->lock, path) || rename(cache->path, path)) {
+        toile_status status = fail_system(cache, error, "rename", errno);
+        toile_free(cache->memory, copy);
+        return status;
     }
-    cache->device.discard = true; /* the file stays as at the last commit */
-    return fail_write(cache, error);
+    toile_free(cache->memory, cache->path);
+    cache->path = copy;
+    int failed = toile_sync_folder(path);
+    return failed ? fail_system(cache, error, "secure", failed) : TOILE_OK;
 }
 
 toile_status toile_cache_close(toile_cache *cache, toile_error *error) {

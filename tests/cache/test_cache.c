@@ -1383,6 +1383,9 @@ int main(int argc, char **argv) {
         CHECK(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
         /* Nothing is left beside what was asked for. */
         unlink(path);
+        char lock[160];
+        snprintf(lock, sizeof lock, "%s.lock", path);
+        unlink(lock); /* of a writer that was killed */
         CHECK(rmdir(folder) == 0);
         failures ? failed++ : passed++;
         if (failures)
