@@ -123,6 +123,7 @@ typedef struct toile_cache_writer_def {
     const char *path;               /* of the cache, for checkpoints; copied */
     uint64_t fingerprint;           /* of the checkpoints */
     size_t state_size;
+    toile_lock *lock;               /* a second one to be kept alive, or null */
     /* Called by the thread when a frame is on disk, before anyone waiting is told. May be null. */
     void (*on_frame)(void *user, int frame);
     void *user;

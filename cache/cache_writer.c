@@ -71,6 +71,7 @@ static void wait_for_work(toile_cache_writer *w) {
         if (pthread_cond_timedwait(&w->pushed, &w->mutex, &until) != 0) {
             pthread_mutex_unlock(&w->mutex);
             toile_cache_beat(w->def.cache);
+            toile_lock_beat(w->def.lock);
             pthread_mutex_lock(&w->mutex);
         }
     }
@@ -90,6 +91,7 @@ static void *run(void *user) {
 
         toile_error error = {0};
         toile_status status = TOILE_OK;
+        toile_lock_beat(w->def.lock);
         if (!failed) { /* else what is in the queue is thrown away */
             status = write_frames(w, first, count, &error);
             if (status == TOILE_OK && state)
