@@ -886,7 +886,8 @@ static int tell_end(bake *b, toile_status status) {
 /* For ParaView; a bake is no worse without it. */
 static void write_side_file(bake *b) {
     toile_error error;
-    if (b->cache && !b->lock && toile_xdmf_write(&b->memory, b->cache, b->options->cache_path, NULL, &error) < 0)
+    if (b->cache && !b->lock && b->finished > 0 &&
+        toile_xdmf_write(&b->memory, b->cache, b->options->cache_path, NULL, 0, b->finished - 1, &error) < 0)
         toile_progress_warn(&b->progress, error.message);
 }
 

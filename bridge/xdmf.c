@@ -1,6 +1,5 @@
 /* XDMF 3: one temporal collection of frames, each a spatial collection of the garments. Topology is written once per
- * garment and referred to; positions and velocities of a frame are hyperslabs of the datasets that grow. The cache is
- * named without its folder: the two files are moved together. */
+ * garment and referred to; positions and velocities of a frame are hyperslabs of the datasets that grow. */
 #include "xdmf.h"
 
 #include <errno.h>
@@ -38,11 +37,12 @@ static void put_frame(FILE *file, const char *base, const toile_garment_view *g,
     fputs("</DataItem></DataItem>", file);
 }
 
-static void put_garment(FILE *file, const char *base, const toile_garment_view *g, int number, int index, int count) {
+static void put_garment(FILE *file, const char *base, const toile_garment_view *g, int number, bool topology,
+                        int index, int count) {
     fputs("      <Grid Name=\"", file);
     put_name(file, g->name, false);
     fputs("\" GridType=\"Uniform\">\n", file);
-    if (index == 0) {
+    if (topology) {
         fprintf(file,
                 "        <Topology TopologyType=\"Triangle\" NumberOfElements=\"%d\"><DataItem Dimensions=\"%d 3\" NumberType=\"Int\" "
                 "Precision=\"4\" Format=\"HDF\">",
@@ -64,13 +64,13 @@ static void put_garment(FILE *file, const char *base, const toile_garment_view *
     fputs("</DataItem></Attribute>\n      </Grid>\n", file);
 }
 
-static toile_status put_all(FILE *file, toile_cache *cache, const char *base, toile_error *error) {
+static toile_status put_all(FILE *file, toile_cache *cache, const char *base, int first, int last, toile_error *error) {
     const toile_cache_header *header = toile_cache_get_header(cache);
     int count = toile_cache_frame_count(cache);
     fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"3.0\">\n  <Domain>\n    <Grid Name=\"", file);
     put_name(file, header->scene_name, false);
     fputs("\" GridType=\"Collection\" CollectionType=\"Temporal\">\n", file);
-    for (int i = 0; i < count; i++) {
+    for (int i = first; i <= last; i++) {
         toile_cache_frame frame;
         toile_status status = toile_cache_read_frame(cache, i, &frame, error);
         if (status < 0)
@@ -78,16 +78,18 @@ static toile_status put_all(FILE *file, toile_cache *cache, const char *base, to
         fprintf(file, "    <Grid Name=\"frame %d\" GridType=\"Collection\" CollectionType=\"Spatial\">\n      <Time Value=\"%.17g\"/>\n",
                 frame.frame, frame.time);
         for (int g = 0; g < header->garment_count; g++)
-            put_garment(file, base, &header->garments[g], g, i, count);
+            put_garment(file, base, &header->garments[g], g, i == first, i, count);
         fputs("    </Grid>\n", file);
     }
     fputs("    </Grid>\n  </Domain>\n</Xdmf>\n", file);
     return TOILE_OK;
 }
 
-toile_status toile_xdmf_write(toile_memory *memory, toile_cache *cache, const char *cache_path, const char *path,
-                              toile_error *error) {
-    const char *slash = strrchr(cache_path, '/'), *base = slash ? slash + 1 : cache_path;
+toile_status toile_xdmf_write(toile_memory *memory, toile_cache *cache, const char *cache_path, const char *path, int first,
+                              int last, toile_error *error) {
+    const char *slash = strrchr(cache_path, '/');
+    char *whole = path ? realpath(cache_path, NULL) : NULL;
+    const char *base = whole ? whole : slash ? slash + 1 : cache_path;
     size_t size = strlen(path ? path : cache_path) + 32;
     char *target = toile_alloc(memory, size, 1), *temporary = toile_alloc(memory, size, 1);
     toile_status status = TOILE_OK;
@@ -100,7 +102,7 @@ toile_status toile_xdmf_write(toile_memory *memory, toile_cache *cache, const ch
     snprintf(temporary, size, "%s.%ld.tmp", target, (long)getpid());
     file = fopen(temporary, "w");
     if (file)
-        status = put_all(file, cache, base, error);
+        status = put_all(file, cache, base, first, last, error);
     bool written = file && !ferror(file) && fflush(file) == 0;
     if (file)
         written = fclose(file) == 0 && written;
@@ -111,5 +113,6 @@ toile_status toile_xdmf_write(toile_memory *memory, toile_cache *cache, const ch
 out:
     toile_free(memory, target);
     toile_free(memory, temporary);
+    free(whole);
     return status;
 }

@@ -4,8 +4,9 @@
 
 #include "cache.h"
 
-/* Writes `path` (null: CACHE.xmf) for the finished frames of a cache; whole or not at all. */
-toile_status toile_xdmf_write(toile_memory *memory, toile_cache *cache, const char *cache_path, const char *path,
-                              toile_error *error);
+/* Writes `path` for frames first to last (by position) of a cache; whole or not at all. A null path is CACHE.xmf, which
+ * refers to the cache without its folder: the two are moved together. */
+toile_status toile_xdmf_write(toile_memory *memory, toile_cache *cache, const char *cache_path, const char *path, int first,
+                              int last, toile_error *error);
 
 #endif
