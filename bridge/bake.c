@@ -436,6 +436,7 @@ static toile_status create_cache(bake *b, toile_cache *from, int keep) {
 
 static void remove_redo(bake *b) {
     unlink(b->redo_path);
+    toile_cache_sweep(b->redo_path);
     toile_checkpoint_remove(b->redo_path);
 }
 
@@ -565,6 +566,7 @@ static toile_status take_place(bake *b, int old_first) {
     if (status < 0)
         return status;
     toile_checkpoint_move(b->redo_path, b->options->cache_path, old_first);
+    toile_cache_sweep(b->redo_path);
     b->work_path = b->options->cache_path;
     /* Its lock was overwritten by the cache's own. */
     toile_lock_release(b->lock);
@@ -607,6 +609,35 @@ typedef struct going_on {
     bool changed; /* the scene, since */
 } going_on;
 
+/* The scene that the cache keeps brings its state from the checkpoint up to frame `limit`; every frame must come out as the
+ * cached one, or it is not that scene any more (a file has changed, or the program) and the checkpoint has to do. */
+static void bring_up(bake *b, going_on *g, int limit) {
+    const char *text = toile_cache_get_header(g->old)->settings_json;
+    toile_scene *scene = NULL;
+    toile_error error;
+    toile_status status = toile_scene_load_text(NULL, text, strlen(text), b->options->scene_path, NULL, 0, &scene, &error);
+    toile_world *world = scene ? toile_scene_world(scene) : NULL;
+    if (status >= 0)
+        status = toile_scene_prepare(scene, g->frame, &error);
+    if (status >= 0)
+        status = toile_place_inputs(world);
+    if (status >= 0)
+        status = toile_restore_state(world, g->state, g->size);
+    for (int frame = g->frame + 1; frame <= limit && status >= 0; frame++) {
+        toile_cache_frame cached;
+        status = toile_scene_prepare(scene, frame, &error);
+        if (status >= 0)
+            status = toile_advance(world, 1 / toile_scene_fps(scene));
+        if (status >= 0)
+            status = toile_cache_read_frame(g->old, frame - b->first, &cached, &error);
+        if (status >= 0 && toile_state_hash(world) != cached.state_hash)
+            status = TOILE_FORMAT;
+    }
+    if (status >= 0 && toile_state_size(world) == g->size && toile_save_state(world, g->state, g->size) >= 0)
+        g->frame = limit;
+    toile_scene_free(scene);
+}
+
 static toile_status find_start(bake *b, going_on *g) {
     const char *path = b->work_path;
     const toile_cache_header *header = toile_cache_get_header(g->old);
@@ -640,12 +671,16 @@ static toile_status find_start(bake *b, going_on *g) {
                           "the checkpoint is at frame %d, but %s has frames %d to %d only: they are not of one bake, "
                           "or the cache was damaged. Bake anew without --resume",
                           g->frame, path, b->first, b->first + finished - 1);
-    /* Frames after the checkpoint stay and are simulated anew up to the limit, each held against the cached one; with
-     * changed input they would differ, so then they are replaced. */
+    /* Frames after the checkpoint stay and are simulated anew up to the limit, each held against the cached one: by the
+     * scene, or if it has changed by the one before. */
+    if (g->changed && g->frame < limit)
+        bring_up(b, g, limit);
     g->keep = (g->changed ? g->frame : limit) - b->first + 1;
-    if (from_start && g->keep < start - b->first) {
-        char note[200];
-        snprintf(note, sizeof note, "the nearest checkpoint before frame %d is of frame %d: frames from %d on are made anew", start,
+    if (g->keep < limit - b->first + 1) {
+        char note[240];
+        snprintf(note, sizeof note,
+                 "the scene as it was cannot be run again, and the nearest checkpoint is of frame %d: frames from %d on are made "
+                 "anew",
                  g->frame, g->frame + 1);
         toile_progress_warn(&b->progress, note);
     }

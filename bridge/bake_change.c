@@ -142,7 +142,8 @@ static void compare_json(changes *c, const char *path, json_t *before, json_t *a
             snprintf(inner, sizeof inner, "%s[%zu]", path, i);
             compare_json(c, inner, json_array_get(before, i), json_array_get(after, i));
         }
-    } else if (!json_equal(before, after)) {
+    } else if (json_is_number(before) && json_is_number(after) ? json_number_value(before) != json_number_value(after)
+                                                               : !json_equal(before, after)) {
         add_change(c, path, before, after);
     }
 }

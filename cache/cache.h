@@ -49,6 +49,8 @@ toile_status toile_cache_stage(toile_cache *cache, const toile_frame_view *frame
 toile_status toile_cache_commit(toile_cache *cache, toile_error *error);
 /* Shows others that the writer is alive; to be called every few seconds when nothing is appended. */
 void toile_cache_beat(toile_cache *cache);
+/* Removes what was being created there (CACHE.new-PROCESS) by processes that died. For the holder of the lock. */
+void toile_cache_sweep(const char *path);
 /* Puts the file that is being written under another name, over what is there, with its lock. */
 toile_status toile_cache_rename(toile_cache *cache, const char *path, toile_error *error);
 

@@ -17,6 +17,7 @@
 #include "cache.h"
 #include "hash.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
@@ -636,6 +637,22 @@ static toile_cache *new_cache(toile_memory *memory, const char *path, toile_erro
 static bool lock_for_writing(int fd) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
     return !fcntl(fd, F_OFD_SETLK, &lock) || (errno != EAGAIN && errno != EACCES);
+}
+
+void toile_cache_sweep(const char *path) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    int length = slash ? (int)(slash - path) + 1 : 0;
+    char folder[PATH_MAX + 1], file[PATH_MAX + 300];
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
+    DIR *list = opendir(folder);
+    size_t size = strlen(base);
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        if (strncmp(entry->d_name, base, size) == 0 && strncmp(entry->d_name + size, ".new-", 5) == 0) {
+            snprintf(file, sizeof file, "%.*s%s", length, path, entry->d_name);
+            unlink(file);
+        }
+    if (list)
+        closedir(list);
 }
 
 static toile_status fail_locked(const toile_cache *cache, toile_error *error) {
@@ -1677,6 +1694,7 @@ toile_status toile_cache_create_from(toile_memory *memory, const char *path, con
     status = toile_lock_take(memory, path, &cache->lock, error);
     if (status != TOILE_OK)
         goto out;
+    toile_cache_sweep(path);
     int old = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     bool locked = old >= 0 && !lock_for_writing(old);
     if (old >= 0)

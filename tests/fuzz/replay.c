@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef FUZZ_RUNS
+#define FUZZ_RUNS 4000
+#endif
 enum { SEEDS = 64 };
 
 typedef struct seeds {
@@ -92,7 +95,7 @@ int main(int argc, char **argv) {
             return 1;
         }
     }
-    int runs = argc > 2 ? 0 : getenv("TOILE_FUZZ_RUNS") ? atoi(getenv("TOILE_FUZZ_RUNS")) : 4000;
+    int runs = argc > 2 ? 0 : getenv("TOILE_FUZZ_RUNS") ? atoi(getenv("TOILE_FUZZ_RUNS")) : FUZZ_RUNS;
     for (int i = 0; i < s.count && runs; i++)
         LLVMFuzzerTestOneInput(s.item[i].data, s.item[i].size);
     for (int run = 0; run < runs; run++) {
