@@ -1,8 +1,9 @@
-/* Garments of a scene: grids, and meshes from OBJ files with a fabric per panel. */
+/* Garments of a scene: grids, and meshes from OBJ files and archives with a fabric per panel. */
 #include "scene_internal.h"
 
 #include "hash.h"
 #include "obj.h"
+#include "scene_abc.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -120,19 +121,39 @@ static void warn_of_area(const loader *l, const garment *g, const toile_obj *obj
     l->scene->hooks.log(l->scene->hooks.user, 1, line);
 }
 
+/* The mesh of an archive at the scene's first frame. */
+static toile_status read_archive(loader *l, const json_t *object, const char *path, toile_obj *obj) {
+    toile_abc *abc = NULL;
+    double offset = 0;
+    bool y_up = strcmp(read_text(object, "up", "y"), "y") == 0;
+    read_number(object, "frame_offset", &offset);
+    toile_status status = toile_abc_open(l->memory, path, read_text(object, "object", NULL), y_up, &abc, l->error);
+    if (status == TOILE_OK && toile_abc_changes(abc))
+        status = toile_fail(l->error, TOILE_INVALID,
+                            "%.300s: its faces change in the course of time, and a garment keeps its own; export it with constant "
+                            "topology, or one frame of it",
+                            path);
+    if (status == TOILE_OK)
+        status = toile_abc_mesh(abc, (l->scene->first + offset) / l->scene->fps, obj, l->error);
+    toile_abc_close(abc);
+    return status;
+}
+
 static toile_status load_mesh(loader *l, const json_t *object, const toile_place *place, garment *g) {
     toile_status status = TOILE_OK;
     toile_obj obj = {0};
     double *corner_uv = NULL, *panel_scales = NULL, scale = 1, uv_scale = 1;
     int *panel_fabrics = NULL, subdivide = 0;
     toile_key key = {0};
-    toile_place here = {place, "obj", 0};
-    char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "obj", ""));
+    bool archive = json_object_get(object, "abc") != NULL;
+    toile_place here = {place, archive ? "abc" : "obj", 0};
+    char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, here.key, ""));
     if (!path) {
         status = no_memory(l);
         goto out;
     }
-    status = toile_scene_blame_file(l, &here, toile_obj_read(l->memory, path, &obj, l->error));
+    status = archive ? read_archive(l, object, path, &obj) : toile_obj_read(l->memory, path, &obj, l->error);
+    status = toile_scene_blame_file(l, &here, status);
     if (status != TOILE_OK)
         goto out;
     l->files = toile_hash(l->files, &obj.hash, sizeof obj.hash);

@@ -210,6 +210,18 @@ static const rule PANEL = {
 static const rule PANELS = {.form = MAP, .item = &PANEL, .says = "use {\"panel name\": {\"fabric\": ...}}"};
 CHOICE_RULE(UV, "file", "flat");
 INTEGER_RULE(SUBDIVIDE, 0, 4, "a mesh is subdivided 0 to 4 times, each of which makes four faces of one");
+CHOICE_RULE(UP, "y", "z");
+NUMBER_RULE(FRAME_OFFSET, -1e6, 1e6, "an offset is a number of frames, -1000000 to 1000000");
+static const rule OBJECT_RULE = {.form = TEXT, .says = "use the path of an object in the archive, as in \"/body/mesh\""};
+/* clang-format off */
+#define ARCHIVE_MEMBERS                                                                                     \
+    {"object", &OBJECT_RULE, false, NULL,                                                                   \
+     "Path in the archive of a mesh, or of what is above meshes; else all of them"},                        \
+    {"up", &UP, false, "\"y\"", "Upward axis of the archive, turned to z; Alembic says y"},                 \
+    {"frame_offset", &FRAME_OFFSET, false, "0", "Frames added to the scene's: frame F is read at (F + offset) / fps seconds"}
+#define ARCHIVE_DEMANDS                                                                                     \
+    {FIRST_NEEDS_ONE, {"object", "abc"}}, {FIRST_NEEDS_ONE, {"up", "abc"}}, {FIRST_NEEDS_ONE, {"frame_offset", "abc"}}
+/* clang-format on */
 static const rule GARMENT = {
     .form = OBJECT,
     .says = "use {\"name\": ..., \"grid\": ...}",
@@ -220,6 +232,9 @@ static const rule GARMENT = {
         {"grid", &GRID, false, NULL, "A rectangle, centred on its origin in its xy plane"},
         {"obj", &FILE_RULE, false, NULL,
          "A mesh: OBJ file of triangles and quads whose groups are the panels"},
+        {"abc", &FILE_RULE, false, NULL,
+         "A mesh: Alembic archive at the first frame; its face sets are the panels, its faces do not change"},
+        ARCHIVE_MEMBERS,
         {"uv", &UV, false, "\"file\"",
          "Material coordinates. file: the vt of the OBJ, in metres; flat: each panel is flat in the file"},
         {"uv_scale", &SCALE, false, "1", "Factor on material coordinates"},
@@ -233,13 +248,14 @@ static const rule GARMENT = {
         {"place", &PLACE, false, NULL, "Where it starts"},
         {0}},
     .demands = (const demand[]){
-        {EXACTLY_ONE, {"grid", "obj"}},
-        {FIRST_NEEDS_ONE, {"uv", "obj"}},
-        {FIRST_NEEDS_ONE, {"uv_scale", "obj"}},
-        {FIRST_NEEDS_ONE, {"scale", "obj"}},
-        {FIRST_NEEDS_ONE, {"subdivide", "obj"}},
-        {FIRST_NEEDS_ONE, {"panels", "obj"}},
-        {FIRST_NEEDS_ONE, {"keep_start_angles", "obj"}},
+        {EXACTLY_ONE, {"grid", "obj", "abc"}},
+        {FIRST_NEEDS_ONE, {"uv", "obj", "abc"}},
+        {FIRST_NEEDS_ONE, {"uv_scale", "obj", "abc"}},
+        {FIRST_NEEDS_ONE, {"scale", "obj", "abc"}},
+        {FIRST_NEEDS_ONE, {"subdivide", "obj", "abc"}},
+        {FIRST_NEEDS_ONE, {"panels", "obj", "abc"}},
+        {FIRST_NEEDS_ONE, {"keep_start_angles", "obj", "abc"}},
+        ARCHIVE_DEMANDS,
         {0}},
 };
 LIST_RULE(GARMENTS, 1, 1000, GARMENT, "use a list of 1 to 1000 garments");
@@ -305,12 +321,15 @@ static const rule MESH = {
         {"obj_sequence", &FILE_RULE, false, NULL,
          "OBJ files with equal vertices, one per frame: a name in which # signs stand for the frame, as in "
          "body_####.obj"},
+        {"abc", &FILE_RULE, false, NULL, "Alembic archive, read at every frame; faces may change in the course of time"},
+        ARCHIVE_MEMBERS,
         {"sequence_first", &FRAME, false, NULL, "Number of the first file; else the scene's first frame"},
         {"hold", &BOOLEAN_RULE, false, "false",
          "Whether frames before the first and after the last file use these"},
         {"scale", &SCALE, false, "1", "Factor on the file's positions; 0.01 if they are in centimetres"},
         COLLIDER_MEMBERS(mesh)},
-    .demands = (const demand[]){{EXACTLY_ONE, {"obj", "obj_sequence"}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"obj", "obj_sequence", "abc"}},
+                                ARCHIVE_DEMANDS,
                                 {FIRST_NEEDS_ONE, {"sequence_first", "obj_sequence"}},
                                 {FIRST_NEEDS_ONE, {"hold", "obj_sequence"}},
                                 COLLIDER_DEMANDS},
