@@ -579,7 +579,8 @@ static toile_status check_demand(const checker *c, const demand *d, const json_t
         return toile_place_fail(c->source, place, c->error, TOILE_INVALID, "needs %s", keys);
     if (present > 1 && (d->kind == EXACTLY_ONE || d->kind == NOT_TOGETHER)) {
         toile_place inside = {place, one, 0};
-        return toile_place_fail(c->source, &inside, c->error, TOILE_INVALID, "give %s, not both", keys);
+        return toile_place_fail(c->source, &inside, c->error, TOILE_INVALID, "give %s, %s", keys,
+                                d->keys[2] ? "only one of them" : "not both");
     }
     if (d->kind == FIRST_NEEDS_ONE && present == 0 && json_object_get(value, d->keys[0])) {
         toile_place inside = {place, d->keys[0], 0};

@@ -272,7 +272,7 @@ static void test_refusals(void) {
     CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"old.abc\"}")) && strstr(error.message, "abcconvert"), "%s", error.message);
     CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"none.abc\"}")) && error.status == TOILE_IO, "%s", error.message);
     CHECK(!load(SCENE("{\"shape\":\"mesh\",\"obj\":\"a.obj\",\"object\":\"/x\"}")) && strstr(error.message, "abc"), "%s", error.message);
-    CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"a.abc\",\"obj\":\"a.obj\"}]}") && strstr(error.message, "not both"), "%s",
+    CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"a.abc\",\"obj\":\"a.obj\"}]}") && strstr(error.message, "only one of them"), "%s",
           error.message);
     made m = begin("empty.abc", ABC_UNIFORM, true);
     end(&m);

@@ -42,7 +42,11 @@ void fuzz_seeds(fuzz_put *put, void *user) {
         toile_memory_init(&memory, NULL);
         const toile_garment_view garments[] = {{"skirt", 4, 2, 2, points, triangles, panels, uv, names},
                                                {"b/elt", 3, 1, 0, points, triangles, (const int[]){0}, uv, NULL}};
-        const toile_cache_header header = {"seed", "{}", "0", 77, 24, 1, 9, frames == 1 ? 1 : 2, garments};
+        const toile_cache_header header = {.scene_name = "seed", .settings_json = "{}", .library_version = "0", .fingerprint = 77,
+                                           .fps = 24, .first_frame = 1, .last_frame = 9,
+                                           .garment_count = frames == 1 ? 1 : 2, .garments = garments,
+                                           .position_error = frames == 2 ? 1e-4 : 0,
+                                           .inputs_json = frames == 2 ? "{}" : NULL};
         toile_cache *cache = NULL;
         toile_error error;
         const char *path = fuzz_scratch();
