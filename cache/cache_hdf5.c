@@ -29,6 +29,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 #if H5_VERSION_GE(1, 14, 0)
 #include <H5FDdevelop.h>
 #endif
@@ -37,6 +38,7 @@
 #define COLUMN_CHUNK 256          /* frames per chunk of a column: 2 KB each */
 #define COLUMN_CHUNK_MAX 65536    /* more is no file of ours */
 #define MAX_VERTICES (1 << 28)    /* a chunk is one frame, and HDF5 limits it to 4 GB */
+#define MAX_PACKED (1 << 26)      /* vertices whose chunk zlib takes at once; more go through HDF5 */
 #define MAX_DAMAGED (1 << 20)     /* frames that are looked for in a damaged file */
 #define UNCOMMITTED INT32_MIN     /* fill value of frames/frame: never a frame number */
 #define LOCK_BYTE (INT64_MAX - 1) /* far beyond any data, apart from locks on the whole file by others */
@@ -107,6 +109,9 @@ struct toile_cache {
     toile_garment_view *garments;      /* owns what it points to */
     toile_cache_header header;         /* its texts too */
     int frame_count;
+    bool plain;       /* all streams are stored as ours are: chunks of a frame, shuffled, deflated */
+    unsigned char *planes, *packed; /* of one frame of the largest garment; null before they are needed */
+    size_t planes_size, packed_size;
     int staged;       /* frames behind them that wait for their commit */
     char reason[256]; /* innermost message of HDF5 in this call */
 };
@@ -606,6 +611,8 @@ static void destroy(toile_cache *cache) {
     }
     toile_free(memory, cache->garments);
     toile_free(memory, cache->streams);
+    toile_free(memory, cache->planes);
+    toile_free(memory, cache->packed);
     toile_free(memory, (void *)cache->header.scene_name);
     toile_free(memory, (void *)cache->header.settings_json);
     toile_free(memory, (void *)cache->header.library_version);
@@ -1195,11 +1202,27 @@ static toile_status count_frames(toile_cache *cache, hsize_t length, toile_error
     return status;
 }
 
+/* Chunks of one frame, shuffled and deflated, in that order. */
+static bool is_plain(toile_cache *cache, hid_t stream, int vertices) {
+    hid_t list = 0;
+    hsize_t chunk[3];
+    unsigned flags;
+    size_t none = 0;
+    bool plain = ok(cache, list = H5Dget_create_plist(stream)) && H5Pget_chunk(list, 3, chunk) == 3 && chunk[0] == 1 &&
+                 chunk[1] == (hsize_t)vertices && chunk[2] == 3 && H5Pget_nfilters(list) == 2 &&
+                 H5Pget_filter2(list, 0, &flags, &none, NULL, 0, NULL, NULL) == H5Z_FILTER_SHUFFLE;
+    none = 0;
+    plain = plain && H5Pget_filter2(list, 1, &flags, &none, NULL, 0, NULL, NULL) == H5Z_FILTER_DEFLATE;
+    release(&list);
+    return plain;
+}
+
 /* Opens the datasets that grow. The commit first: what is opened later is at least as long. */
 static toile_status open_frames(toile_cache *cache, toile_error *error) {
     hid_t group = 0;
     const hsize_t column_chunk[] = {COLUMN_CHUNK_MAX};
     hsize_t shortest = ANY;
+    cache->plain = true;
     toile_status status = open_group(cache, cache->file, "frames", &group, error);
     for (int i = 0; status == TOILE_OK && i < COLUMN_COUNT; i++) {
         hsize_t length = ANY;
@@ -1235,6 +1258,7 @@ static toile_status open_frames(toile_cache *cache, toile_error *error) {
             status = open_dataset(cache, group, where, stream_names[k], KIND_FLOAT32, 3, dims, chunk, NULL,
                                   &cache->streams[i][k], error);
             shortest = dims[0] < shortest ? dims[0] : shortest;
+            cache->plain = cache->plain && status == TOILE_OK && is_plain(cache, cache->streams[i][k], garment->vertex_count);
         }
         release(&group);
     }
@@ -1469,6 +1493,130 @@ static bool transfer(toile_cache *cache, hid_t dataset, kind kind, int vertices,
     release(&memory_space);
     release(&space);
     return good;
+}
+
+/* ---- chunks of our own making ----
+ *
+ * What HDF5's shuffle and deflate make of a frame, made and read without them: after shuffling, all first bytes of the
+ * numbers come first, then all second ones. The lower bytes of positions and velocities are noise, on which deflate spends
+ * most of its time to gain nothing, writing and reading. So those planes go into the stream as stored blocks, which are as
+ * good a deflate stream as any to other readers, and the others are deflated. */
+
+static void *zlib_allocate(void *user, unsigned count, unsigned size) {
+    return toile_alloc(user, count, size);
+}
+
+static void zlib_release(void *user, void *block) {
+    toile_free(user, block);
+}
+
+static bool reserve(toile_cache *cache, unsigned char **block, size_t *size, size_t wanted) {
+    if (wanted <= *size)
+        return true;
+    toile_free(cache->memory, *block);
+    *block = toile_alloc(cache->memory, wanted, 1);
+    *size = *block ? wanted : 0;
+    cache->device.no_memory = cache->device.no_memory || !*block;
+    return *block != NULL;
+}
+
+/* Whether a sample of the bytes is spread about evenly. Of even ones the chance that two are equal is 1/256. */
+static bool is_noise(const unsigned char *bytes, size_t size) {
+    enum { SAMPLE = 4096 };
+    unsigned counts[256] = {0};
+    double pairs = 0;
+    if (size < 4 * SAMPLE)
+        return false;
+    for (size_t i = 0; i < SAMPLE; i++)
+        counts[bytes[i * (size / SAMPLE)]]++;
+    for (int i = 0; i < 256; i++)
+        pairs += (double)counts[i] * (counts[i] - 1.0);
+    return pairs / ((double)SAMPLE * (SAMPLE - 1)) < 1.25 / 256;
+}
+
+/* The chunk of a frame in cache->packed; 0 when memory is out. */
+static size_t pack_frame(toile_cache *cache, const float *numbers, size_t count) {
+    if (!reserve(cache, &cache->planes, &cache->planes_size, 4 * count))
+        return 0;
+    for (unsigned k = 0; k < 4; k++) {
+        unsigned char *plane = cache->planes + k * count;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t word;
+            memcpy(&word, numbers + i, sizeof word);
+            plane[i] = (unsigned char)(word >> (8 * k));
+        }
+    }
+    z_stream z = {.zalloc = zlib_allocate, .zfree = zlib_release, .opaque = cache->memory};
+    if (deflateInit(&z, DEFLATE_LEVEL) != Z_OK) {
+        cache->device.no_memory = true;
+        return 0;
+    }
+    size_t packed = 0;
+    if (reserve(cache, &cache->packed, &cache->packed_size, deflateBound(&z, (uLong)(4 * count)) + 4096)) {
+        z.next_out = cache->packed;
+        z.avail_out = (uInt)cache->packed_size;
+        bool good = true;
+        for (size_t k = 0; good && k < 4; k++) {
+            good = deflateParams(&z, is_noise(cache->planes + k * count, count) ? 0 : DEFLATE_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK;
+            z.next_in = cache->planes + k * count;
+            z.avail_in = (uInt)count;
+            int done = good ? deflate(&z, k == 3 ? Z_FINISH : Z_NO_FLUSH) : Z_ERRNO;
+            good = good && (k == 3 ? done == Z_STREAM_END : done == Z_OK) && z.avail_in == 0;
+        }
+        packed = good ? (size_t)z.total_out : 0;
+    }
+    deflateEnd(&z);
+    return packed;
+}
+
+/* Back from `size` bytes in cache->packed. False if they are no whole frame. */
+static bool unpack_frame(toile_cache *cache, size_t size, float *numbers, size_t count) {
+    if (!reserve(cache, &cache->planes, &cache->planes_size, 4 * count))
+        return false;
+    z_stream z = {.zalloc = zlib_allocate, .zfree = zlib_release, .opaque = cache->memory};
+    z.next_in = cache->packed;
+    z.avail_in = (uInt)size;
+    z.next_out = cache->planes;
+    z.avail_out = (uInt)(4 * count);
+    if (inflateInit(&z) != Z_OK) {
+        cache->device.no_memory = true;
+        return false;
+    }
+    bool whole = inflate(&z, Z_FINISH) == Z_STREAM_END && z.total_out == 4 * count;
+    inflateEnd(&z);
+    const unsigned char *a = cache->planes, *b = a + count, *c = b + count, *d = c + count;
+    for (size_t i = 0; whole && i < count; i++) {
+        uint32_t word = (uint32_t)a[i] | (uint32_t)b[i] << 8 | (uint32_t)c[i] << 16 | (uint32_t)d[i] << 24;
+        memcpy(numbers + i, &word, sizeof word);
+    }
+    return whole;
+}
+
+/* One frame of a stream, by chunk where the file is stored as ours are. */
+static bool write_stream(toile_cache *cache, hid_t stream, int vertices, int index, const float *source) {
+    const hsize_t offset[] = {(hsize_t)index, 0, 0};
+    if (!cache->plain || vertices > MAX_PACKED)
+        return transfer(cache, stream, KIND_FLOAT32, vertices, index, source, NULL);
+    size_t size = pack_frame(cache, source, 3 * (size_t)vertices);
+    return size > 0 && ok(cache, H5Dwrite_chunk(stream, H5P_DEFAULT, 0, offset, size, cache->packed));
+}
+
+static bool fetch_stream(toile_cache *cache, hid_t stream, int vertices, int index, float *target) {
+    const hsize_t offset[] = {(hsize_t)index, 0, 0};
+    hsize_t size = 0;
+    uint32_t mask = 0;
+    /* Where a chunk is not as ours are, or damaged, HDF5 has the last word. */
+    if (cache->plain && vertices <= MAX_PACKED && ok(cache, H5Dget_chunk_storage_size(stream, offset, &size)) && size > 0 &&
+        size <= (hsize_t)vertices * 24 + 4096) {
+        if (!reserve(cache, &cache->packed, &cache->packed_size, size))
+            return false;
+        if (ok(cache, H5Dread_chunk(stream, H5P_DEFAULT, offset, &mask, cache->packed)) && mask == 0 &&
+            unpack_frame(cache, size, target, 3 * (size_t)vertices))
+            return true;
+        if (cache->device.no_memory)
+            return false;
+    }
+    return transfer(cache, stream, KIND_FLOAT32, vertices, index, NULL, target);
 }
 
 static bool set_length(toile_cache *cache, hid_t dataset, int vertices, int length) {
@@ -1885,7 +2033,7 @@ toile_status toile_cache_stage(toile_cache *cache, const toile_frame_view *frame
         const float *const data[STREAM_COUNT] = {frame->positions[i], frame->velocities[i]};
         for (int k = 0; good && k < STREAM_COUNT; k++)
             good = set_length(cache, cache->streams[i][k], vertices, at + 1) &&
-                   transfer(cache, cache->streams[i][k], KIND_FLOAT32, vertices, at, data[k], NULL);
+                   write_stream(cache, cache->streams[i][k], vertices, at, data[k]);
     }
     good = good && put_columns(cache, at, &row);
     leave(&quiet);
@@ -1993,8 +2141,7 @@ static toile_status check_index(const toile_cache *cache, int index, toile_error
 static toile_status read_stream(toile_cache *cache, int index, int garment, int stream, float *target,
                                 toile_error *error) {
     const toile_garment_view *view = &cache->garments[garment];
-    if (transfer(cache, cache->streams[garment][stream], KIND_FLOAT32, view->vertex_count, index, NULL,
-                 target))
+    if (fetch_stream(cache, cache->streams[garment][stream], view->vertex_count, index, target))
         return TOILE_OK;
     return fail_format(cache, error, "%s of garment \"%.100s\" in frame %d cannot be read",
                        stream_names[stream], view->name, cache->header.first_frame + index);
