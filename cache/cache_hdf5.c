@@ -1711,6 +1711,8 @@ static toile_status copy_frames(toile_cache *cache, toile_cache *from, int count
                 memcpy(value, &(double){NAN}, sizeof(double));
         }
         good = good && put_columns(cache, at, &row);
+        /* The columns, which are in memory until then, get their places near the front. */
+        good = good && (at > 0 || flush(cache));
     }
     toile_free(cache->memory, room);
     cache->staged = good ? count : 0;

@@ -142,14 +142,16 @@ def test_kill_while_replacing(folder):
     path = scene(folder, frames=(1, 24), resolution=15)
     old, cache = os.path.join(folder, "old.h5"), os.path.join(folder, "a.h5")
     change = ["--set", "settings.gravity=[0,0,-5]"]
+    began = time.monotonic()
     bake(path, cache)
+    span = time.monotonic() - began
     shutil.copy(cache, old)
     before, chance, stopped = frames_of(cache), random.Random(7), 0
     for _ in range(60):
         process = subprocess.Popen([TOILE, "bake", path, "-o", cache, "--progress", "none", "--threads", "1", "--resume",
                                     "--frames", "8-24", *change], stderr=subprocess.PIPE, text=True)
         try:
-            process.wait(chance.uniform(0.02, 0.4))
+            process.wait(chance.uniform(0.05, 0.4) * span)
         except subprocess.TimeoutExpired:
             process.kill()
             stopped += 1
