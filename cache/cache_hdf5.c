@@ -2156,9 +2156,12 @@ toile_status toile_cache_read_frame(toile_cache *cache, int index, toile_cache_f
         char *target = (char *)frame + columns[i].offset;
         if (i == COMMIT && cache->lenient)
             continue; /* known without it */
-        if (cache->columns[i] <= 0)
+        if (cache->columns[i] > 0 && transfer(cache, cache->columns[i], columns[i].kind, 0, index, NULL, target))
+            continue;
+        /* A figure that is missing, or in a damaged file lost, is not a number; frames do not depend on it. */
+        if (cache->columns[i] <= 0 || (cache->lenient && !columns[i].required))
             memcpy(target, &(double){NAN}, sizeof(double));
-        else if (!transfer(cache, cache->columns[i], columns[i].kind, 0, index, NULL, target))
+        else
             status = fail_format(cache, error, "frames/%s of frame %d cannot be read", columns[i].name,
                                  cache->header.first_frame + index);
     }
