@@ -1,14 +1,15 @@
-/* The bake: load the scene, then for every frame tell the world where colliders and pins go, advance, hand the frame to the
- * thread that writes the cache, and every few seconds a checkpoint. In that order: a checkpoint never names a frame that
- * the cache does not have, so whatever ends the process, the next --resume finds frame and state together. A frame is told
- * of as finished when it is on disk.
+/* The bake: load the scene, then for every frame tell the world where colliders and pins go, advance, hand
+ * the frame to the thread that writes the cache, and every few seconds a checkpoint. In that order: a
+ * checkpoint never names a frame that the cache does not have, so whatever ends the process, the next
+ * --resume finds frame and state together. A frame is told of as finished when it is on disk.
  *
- * Resuming restores the exact state and simulates the frames after it anew, holding the hash of each against the cached
- * one: the result has the bits of a bake that was never stopped, and no finished frame is lost or doubted.
+ * Resuming restores the exact state and simulates the frames after it anew, holding the hash of each against
+ * the cached one: the result has the bits of a bake that was never stopped, and no finished frame is lost or
+ * doubted.
  *
- * Where frames are to be replaced (a start frame, a changed scene) the bake goes into CACHE.redo, which begins with a copy
- * of the frames that stay. It takes the cache's place when it has as many frames as that, or all it wants; until then the
- * old frames are where they were, and --resume goes on with the new ones. */
+ * Where frames are to be replaced (a start frame, a changed scene) the bake goes into CACHE.redo, which
+ * begins with a copy of the frames that stay. It takes the cache's place when it has as many frames as that,
+ * or all it wants; until then the old frames are where they were, and --resume goes on with the new ones. */
 #include "bake.h"
 
 #include "bake_change.h"
@@ -37,29 +38,29 @@ typedef struct bake {
     const toile_bake_options *options;
     toile_memory memory, cache_memory; /* the second is the writing thread's while there is one */
     toile_error error;
-    pthread_mutex_t telling;           /* for the two below, which both threads use */
+    pthread_mutex_t telling; /* for the two below, which both threads use */
     toile_progress progress;
     toile_report report;
     toile_scene *scene;
     toile_world *world;
     char *redo_path;
-    const char *work_path;             /* the cache, or CACHE.redo */
+    const char *work_path; /* the cache, or CACHE.redo */
     toile_cache *cache;
     toile_cache_writer *writer;
-    toile_lock *lock;                  /* on the cache while work_path is another file */
-    int old_finished;                  /* frames in the cache that CACHE.redo is to replace */
+    toile_lock *lock;                       /* on the cache while work_path is another file */
+    int old_finished;                       /* frames in the cache that CACHE.redo is to replace */
     toile_statistics pending[PENDING_MOST]; /* of frames on their way to the disk, by frame number modulo */
-    int first, last; /* planned */
-    int finished;    /* frames in the cache, counted from first */
+    int first, last;                        /* planned */
+    int finished;                           /* frames in the cache, counted from first */
     int resumed_from;
-    int checkpoint_frame;      /* of the checkpoint on disk */
-    double checkpoint_time;    /* when it was written, toile_now() */
-    int world_frame;           /* that the world has reached */
-    bool complete_before; /* there was nothing left to resume */
+    int checkpoint_frame;   /* of the checkpoint on disk */
+    double checkpoint_time; /* when it was written, toile_now() */
+    int world_frame;        /* that the world has reached */
+    bool complete_before;   /* there was nothing left to resume */
     int garment_count;
     toile_garment_view *garments;
-    float **positions, **velocities; /* per garment, of the last frame; for the judge */
-    double *numbers;                 /* room for one garment's vectors */
+    float **positions, **velocities;     /* per garment, of the last frame; for the judge */
+    double *numbers;                     /* room for one garment's vectors */
     double position_step, velocity_step; /* of stored values; 0: as exact as float32 */
     void *state;
     size_t state_size;
@@ -258,8 +259,8 @@ static void free_garments(bake *b) {
 
 /* ---- frames ---- */
 
-/* The largest power of two whose half is not above the error: multiples of it end in zero bits, which pack well, and are
- * exact in float32. */
+/* The largest power of two whose half is not above the error: multiples of it end in zero bits, which pack
+ * well, and are exact in float32. */
 static double step_for(double error) {
     return error > 0 ? exp2(floor(log2(2 * error))) : 0;
 }
@@ -317,8 +318,8 @@ static toile_status write_checkpoint(bake *b, int frame) {
     toile_status status = toile_save_state(b->world, b->state, b->state_size);
     if (status < 0)
         return world_failed(b, status, "the state");
-    status = toile_checkpoint_write(b->work_path, toile_scene_fingerprint(b->scene), frame, b->state, b->state_size,
-                                    &b->error);
+    status = toile_checkpoint_write(b->work_path, toile_scene_fingerprint(b->scene), frame, b->state,
+                                    b->state_size, &b->error);
     if (status >= 0) {
         b->checkpoint_frame = frame;
         b->checkpoint_time = toile_now();
@@ -340,8 +341,8 @@ static toile_status push_checkpoint(bake *b, int frame) {
     return TOILE_OK;
 }
 
-/* The world's present state as the next frame of the cache, and a checkpoint now and then: frames after it are
- * simulated anew on --resume, to the same bits. */
+/* The world's present state as the next frame of the cache, and a checkpoint now and then: frames after it
+ * are simulated anew on --resume, to the same bits. */
 static toile_status write_frame(bake *b, int frame) {
     double began = toile_now();
     toile_statistics *statistics = &b->pending[(unsigned)frame % PENDING_MOST];
@@ -428,7 +429,8 @@ static toile_status create_cache(bake *b, toile_cache *from, int keep) {
     char *text = NULL, *inputs = NULL;
     toile_status status = make_header(b, &header, &text, &inputs);
     if (status >= 0)
-        status = toile_cache_create_from(&b->cache_memory, b->work_path, &header, from, keep, &b->cache, &b->error);
+        status = toile_cache_create_from(&b->cache_memory, b->work_path, &header, from, keep, &b->cache,
+                                         &b->error);
     free(text);
     free(inputs);
     return status;
@@ -464,7 +466,8 @@ static toile_status start_fresh(bake *b) {
 
 /* ---- a bake that goes on ---- */
 
-/* The cache's scene and the present one differ: refused, or said and gone on with after --force or a start frame. */
+/* The cache's scene and the present one differ: refused, or said and gone on with after --force or a start
+ * frame. */
 static toile_status tell_changed(bake *b, const toile_cache_header *header, bool consent) {
     char what[1024];
     json_t *scene = scene_to_keep(b);
@@ -475,12 +478,14 @@ static toile_status tell_changed(bake *b, const toile_cache_header *header, bool
         return TOILE_OK;
     }
     return toile_fail(&b->error, TOILE_INVALID,
-                      "%.640s. Undo the change, bake anew without --resume, go on regardless with --resume --force, or from "
+                      "%.640s. Undo the change, bake anew without --resume, go on regardless with --resume "
+                      "--force, or from "
                       "frame N with --resume --frames N-%d",
                       what, b->last);
 }
 
-/* --resume --frames N-B: frames from N on are made anew. N at the scene's first frame says nothing: that is a new bake. */
+/* --resume --frames N-B: frames from N on are made anew. N at the scene's first frame says nothing: that is a
+ * new bake. */
 static bool start_frame(const bake *b, int *start) {
     const toile_frame_range *frames = &b->options->frames;
     *start = frames->first;
@@ -493,9 +498,11 @@ static toile_status check_start(bake *b, int next) {
     if (!start_frame(b, &start) || (start > b->first && start <= next))
         return TOILE_OK;
     return toile_fail(&b->error, TOILE_INVALID,
-                      "--resume --frames %d-%d: %s has frames %d to %d, so it goes on at frame %d or any before; write --frames "
+                      "--resume --frames %d-%d: %s has frames %d to %d, so it goes on at frame %d or any "
+                      "before; write --frames "
                       "%d-%d, or start anew without --resume",
-                      frames->first, frames->last, b->options->cache_path, b->first, next - 1, next, next, frames->last);
+                      frames->first, frames->last, b->options->cache_path, b->first, next - 1, next, next,
+                      frames->last);
 }
 
 /* Restores the state after `frame`; the cache must hold that frame with the same hash. */
@@ -540,7 +547,8 @@ static toile_status replay(bake *b, toile_cache *old, int frame) {
             return status;
         if (toile_state_hash(b->world) != cached.state_hash)
             return toile_fail(&b->error, TOILE_FORMAT,
-                              "frame %d comes out differently from the one in %s: it was baked by another build of Toile or "
+                              "frame %d comes out differently from the one in %s: it was baked by another "
+                              "build of Toile or "
                               "changed since. Bake anew without --resume",
                               frame, b->work_path);
     }
@@ -574,7 +582,8 @@ static toile_status take_place(bake *b, int old_first) {
     return TOILE_OK;
 }
 
-/* Whether CACHE.redo holds what this run is about: a replacement of the same scene that was stopped. Else it goes. */
+/* Whether CACHE.redo holds what this run is about: a replacement of the same scene that was stopped. Else it
+ * goes. */
 static bool redo_continues(bake *b) {
     toile_cache *redo = NULL;
     struct stat info;
@@ -593,13 +602,15 @@ static bool redo_continues(bake *b) {
                 (!start_frame(b, &start) || start <= b->first + toile_cache_frame_count(redo));
     toile_cache_close(redo, NULL);
     if (!same) {
-        toile_progress_warn(&b->progress, "frames that replaced others and were not finished, of another scene, are dropped");
+        toile_progress_warn(
+            &b->progress, "frames that replaced others and were not finished, of another scene, are dropped");
         remove_redo(b);
     }
     return same;
 }
 
-/* Where the bake goes on: the state, how many frames stay, and whether those behind it must come out as they were. */
+/* Where the bake goes on: the state, how many frames stay, and whether those behind it must come out as they
+ * were. */
 typedef struct going_on {
     toile_cache *old;
     void *state;
@@ -609,13 +620,15 @@ typedef struct going_on {
     bool changed; /* the scene, since */
 } going_on;
 
-/* The scene that the cache keeps brings its state from the checkpoint up to frame `limit`; every frame must come out as the
- * cached one, or it is not that scene any more (a file has changed, or the program) and the checkpoint has to do. */
+/* The scene that the cache keeps brings its state from the checkpoint up to frame `limit`; every frame must
+ * come out as the cached one, or it is not that scene any more (a file has changed, or the program) and the
+ * checkpoint has to do. */
 static void bring_up(bake *b, going_on *g, int limit) {
     const char *text = toile_cache_get_header(g->old)->settings_json;
     toile_scene *scene = NULL;
     toile_error error;
-    toile_status status = toile_scene_load_text(NULL, text, strlen(text), b->options->scene_path, NULL, 0, &scene, &error);
+    toile_status status =
+        toile_scene_load_text(NULL, text, strlen(text), b->options->scene_path, NULL, 0, &scene, &error);
     toile_world *world = scene ? toile_scene_world(scene) : NULL;
     if (status >= 0)
         status = toile_scene_prepare(scene, g->frame, &error);
@@ -649,14 +662,17 @@ static toile_status find_start(bake *b, going_on *g) {
     if (status < 0)
         return status;
     if (header->first_frame != b->first || header->garment_count != b->garment_count)
-        return toile_fail(&b->error, TOILE_INVALID,
-                          "%s starts at frame %d and has %d garments, the scene starts at frame %d and has %d; bake "
-                          "anew without --resume",
-                          path, header->first_frame, header->garment_count, b->first, b->garment_count);
+        return toile_fail(
+            &b->error, TOILE_INVALID,
+            "%s starts at frame %d and has %d garments, the scene starts at frame %d and has %d; bake "
+            "anew without --resume",
+            path, header->first_frame, header->garment_count, b->first, b->garment_count);
     int limit = from_start && start <= b->first + finished ? start - 1 : b->first + finished - 1;
-    status = toile_checkpoint_find(&b->memory, path, limit, &fingerprint, &g->frame, &g->state, &g->size, &inner);
+    status =
+        toile_checkpoint_find(&b->memory, path, limit, &fingerprint, &g->frame, &g->state, &g->size, &inner);
     if (status < 0)
-        return toile_fail(&b->error, status, "%.300s cannot be continued%s: %.600s. Bake anew without --resume", path,
+        return toile_fail(&b->error, status,
+                          "%.300s cannot be continued%s: %.600s. Bake anew without --resume", path,
                           from_start ? " from there" : "", inner.message);
     /* With a start frame the checkpoint may be of a scene before; the header says what was baked last. */
     g->changed = (from_start ? header->fingerprint : fingerprint) != toile_scene_fingerprint(b->scene) ||
@@ -667,19 +683,21 @@ static toile_status find_start(bake *b, going_on *g) {
             return status;
     }
     if (g->frame < b->first)
-        return toile_fail(&b->error, TOILE_FORMAT,
-                          "the checkpoint is at frame %d, but %s has frames %d to %d only: they are not of one bake, "
-                          "or the cache was damaged. Bake anew without --resume",
-                          g->frame, path, b->first, b->first + finished - 1);
-    /* Frames after the checkpoint stay and are simulated anew up to the limit, each held against the cached one: by the
-     * scene, or if it has changed by the one before. */
+        return toile_fail(
+            &b->error, TOILE_FORMAT,
+            "the checkpoint is at frame %d, but %s has frames %d to %d only: they are not of one bake, "
+            "or the cache was damaged. Bake anew without --resume",
+            g->frame, path, b->first, b->first + finished - 1);
+    /* Frames after the checkpoint stay and are simulated anew up to the limit, each held against the cached
+     * one: by the scene, or if it has changed by the one before. */
     if (g->changed && g->frame < limit)
         bring_up(b, g, limit);
     g->keep = (g->changed ? g->frame : limit) - b->first + 1;
     if (g->keep < limit - b->first + 1) {
         char note[240];
         snprintf(note, sizeof note,
-                 "the scene as it was cannot be run again, and the nearest checkpoint is of frame %d: frames from %d on are made "
+                 "the scene as it was cannot be run again, and the nearest checkpoint is of frame %d: frames "
+                 "from %d on are made "
                  "anew",
                  g->frame, g->frame + 1);
         toile_progress_warn(&b->progress, note);
@@ -687,8 +705,8 @@ static toile_status find_start(bake *b, going_on *g) {
     return TOILE_OK;
 }
 
-/* Opens what goes on being written: the cache itself; a copy of it where its header has to say something new; CACHE.redo
- * where frames are to be replaced. */
+/* Opens what goes on being written: the cache itself; a copy of it where its header has to say something new;
+ * CACHE.redo where frames are to be replaced. */
 static toile_status open_for_going_on(bake *b, going_on *g) {
     const toile_cache_header *header = toile_cache_get_header(g->old);
     int finished = toile_cache_frame_count(g->old);
@@ -698,7 +716,8 @@ static toile_status open_for_going_on(bake *b, going_on *g) {
     if (g->keep >= finished && same) {
         toile_cache_close(g->old, NULL);
         g->old = NULL;
-        return toile_cache_reopen(&b->cache_memory, b->work_path, b->first + g->keep - 1, &b->cache, &b->error);
+        return toile_cache_reopen(&b->cache_memory, b->work_path, b->first + g->keep - 1, &b->cache,
+                                  &b->error);
     }
     if (g->keep >= finished || b->work_path == b->redo_path)
         return create_cache(b, g->old, g->keep);
@@ -732,10 +751,11 @@ static toile_status start_resumed(bake *b) {
     b->position_step = 2 * header->position_error;
     b->velocity_step = 2 * header->velocity_error;
     if (b->options->position_error > 0 && step_for(b->options->position_error) != b->position_step) {
-        status = toile_fail(&b->error, TOILE_INVALID,
-                            "--position-error %g: %s was begun with %g; a cache has one. Leave it out, or bake anew without "
-                            "--resume",
-                            b->options->position_error, b->work_path, header->position_error);
+        status = toile_fail(
+            &b->error, TOILE_INVALID,
+            "--position-error %g: %s was begun with %g; a cache has one. Leave it out, or bake anew without "
+            "--resume",
+            b->options->position_error, b->work_path, header->position_error);
         goto out;
     }
     status = find_start(b, &g);
@@ -803,8 +823,8 @@ static toile_status end_writing(bake *b, toile_status status) {
     return status;
 }
 
-/* At the end of a run, unless the world is ahead of the cache (a frame that could not be written): then the checkpoint
- * before it stands. A first failure is worth more than a second. */
+/* At the end of a run, unless the world is ahead of the cache (a frame that could not be written): then the
+ * checkpoint before it stands. A first failure is worth more than a second. */
 static toile_status last_checkpoint(bake *b, toile_status status) {
     int last = b->first + b->finished - 1;
     if (!b->cache || b->checkpoint_frame == last || b->world_frame != last)

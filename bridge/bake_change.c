@@ -45,7 +45,8 @@ static json_t *describe_file(const char *path) {
     if (stat(path, &info))
         return json_string("missing");
     toile_memory_init(&memory, NULL);
-    if ((size_t)info.st_size > HASHED_MOST || toile_read_file(&memory, path, HASHED_MOST, &bytes, &size, NULL) != TOILE_OK)
+    if ((size_t)info.st_size > HASHED_MOST ||
+        toile_read_file(&memory, path, HASHED_MOST, &bytes, &size, NULL) != TOILE_OK)
         return json_sprintf("%lld bytes of %lld", (long long)info.st_size, (long long)info.st_mtime);
     uint64_t hash = toile_hash(TOILE_HASH_SEED, bytes, size);
     toile_free(&memory, bytes);
@@ -65,7 +66,8 @@ static json_t *describe_sequence(const char *pattern) {
         for (size_t i = 0; i < found.gl_pathc; i++) {
             struct stat info;
             int64_t size = stat(found.gl_pathv[i], &info) ? -1 : (int64_t)info.st_size;
-            hash = toile_hash(toile_hash(hash, found.gl_pathv[i], strlen(found.gl_pathv[i])), &size, sizeof size);
+            hash = toile_hash(toile_hash(hash, found.gl_pathv[i], strlen(found.gl_pathv[i])), &size,
+                              sizeof size);
         }
     json_t *text = json_sprintf("%zu files %016llx", (size_t)found.gl_pathc, (unsigned long long)hash);
     globfree(&found);
@@ -82,7 +84,8 @@ json_t *toile_describe_inputs(const json_t *scene) {
             for (int k = 0; k < KEY_COUNT; k++) {
                 const char *file = json_string_value(json_object_get(object, KEYS[k]));
                 if (file && !json_object_get(inputs, file) &&
-                    json_object_set_new(inputs, file, k == 1 ? describe_sequence(file) : describe_file(file)) != 0) {
+                    json_object_set_new(inputs, file,
+                                        k == 1 ? describe_sequence(file) : describe_file(file)) != 0) {
                     json_decref(inputs);
                     return NULL;
                 }
@@ -137,13 +140,15 @@ static void compare_json(changes *c, const char *path, json_t *before, json_t *a
             if (!json_object_get(before, key))
                 add_change(c, inner, NULL, value);
         }
-    } else if (json_is_array(before) && json_is_array(after) && json_array_size(before) == json_array_size(after)) {
+    } else if (json_is_array(before) && json_is_array(after) &&
+               json_array_size(before) == json_array_size(after)) {
         for (size_t i = 0; i < json_array_size(before); i++) {
             snprintf(inner, sizeof inner, "%s[%zu]", path, i);
             compare_json(c, inner, json_array_get(before, i), json_array_get(after, i));
         }
-    } else if (json_is_number(before) && json_is_number(after) ? json_number_value(before) != json_number_value(after)
-                                                               : !json_equal(before, after)) {
+    } else if (json_is_number(before) && json_is_number(after)
+                   ? json_number_value(before) != json_number_value(after)
+                   : !json_equal(before, after)) {
         add_change(c, path, before, after);
     }
 }
@@ -157,7 +162,8 @@ static void forget_harmless(json_t *scene) {
 }
 
 static void compare_inputs(changes *c, const char *before_text, const json_t *scene) {
-    json_t *before = before_text ? json_loads(before_text, 0, NULL) : NULL, *after = toile_describe_inputs(scene), *value;
+    json_t *before = before_text ? json_loads(before_text, 0, NULL) : NULL,
+           *after = toile_describe_inputs(scene), *value;
     const char *file;
     char line[256];
     json_object_foreach(after, file, value) {
@@ -172,13 +178,15 @@ static void compare_inputs(changes *c, const char *before_text, const json_t *sc
     json_decref(after);
 }
 
-void toile_describe_change(const toile_cache_header *header, const json_t *scene, const char *cache_path, char *text,
-                           size_t size) {
+void toile_describe_change(const toile_cache_header *header, const json_t *scene, const char *cache_path,
+                           char *text, size_t size) {
     changes c = {.used = 0};
     char line[256];
-    json_t *before = json_loads(header->settings_json, 0, NULL), *after = scene ? json_deep_copy(scene) : NULL;
+    json_t *before = json_loads(header->settings_json, 0, NULL),
+           *after = scene ? json_deep_copy(scene) : NULL;
     if (strcmp(header->library_version, toile_version()) != 0) {
-        snprintf(line, sizeof line, "it was baked by Toile %.40s and this is %.40s", header->library_version, toile_version());
+        snprintf(line, sizeof line, "it was baked by Toile %.40s and this is %.40s", header->library_version,
+                 toile_version());
         add_line(&c, line);
     }
     forget_harmless(before);

@@ -1,5 +1,5 @@
-/* `toile recover`: what can be saved of a damaged cache, and saving it. A frame is saved if it can be read and its checksum
- * is right; runs of such frames become caches of their own. */
+/* `toile recover`: what can be saved of a damaged cache, and saving it. A frame is saved if it can be read
+ * and its checksum is right; runs of such frames become caches of their own. */
 #include "commands.h"
 
 #include "cache.h"
@@ -58,10 +58,11 @@ static bool is_sound(recovery *r) {
 static void tell(const recovery *r, bool sound) {
     const toile_cache_header *header = toile_cache_get_header(r->cache);
     int count = toile_cache_frame_count(r->cache), good = count - r->lost;
-    printf("%s: scene %s, %d garment%s, %d frame%s, %d of them good\n", r->path, header->scene_name, header->garment_count,
-           header->garment_count == 1 ? "" : "s", count, count == 1 ? "" : "s", good);
+    printf("%s: scene %s, %d garment%s, %d frame%s, %d of them good\n", r->path, header->scene_name,
+           header->garment_count, header->garment_count == 1 ? "" : "s", count, count == 1 ? "" : "s", good);
     for (int i = 0; i < r->run_count; i++)
-        printf("  frames %d to %d\n", header->first_frame + r->runs[i].first, header->first_frame + r->runs[i].last);
+        printf("  frames %d to %d\n", header->first_frame + r->runs[i].first,
+               header->first_frame + r->runs[i].last);
     if (sound)
         printf("nothing is damaged\n");
     else if (!r->output && good > 0)
@@ -78,8 +79,8 @@ static bool save_checkpoint(recovery *r, const char *path, const run *run) {
     void *state = NULL;
     size_t size;
     bool saved = run->first == 0 &&
-                 toile_checkpoint_find(&r->memory, r->path, header->first_frame + run->last, &fingerprint, &frame, &state, &size,
-                                       NULL) == TOILE_OK &&
+                 toile_checkpoint_find(&r->memory, r->path, header->first_frame + run->last, &fingerprint,
+                                       &frame, &state, &size, NULL) == TOILE_OK &&
                  toile_checkpoint_write(path, fingerprint, frame, state, size, NULL) == TOILE_OK;
     toile_free(&r->memory, state);
     return saved;
@@ -91,7 +92,8 @@ static toile_status copy_run(recovery *r, toile_cache *target, const run *run) {
     float **arrays = toile_alloc(&r->memory, 2 * garments, sizeof *arrays);
     toile_status status = arrays ? TOILE_OK : toile_fail_memory(&r->error, "a frame");
     for (size_t i = 0; status >= 0 && i < 2 * garments; i++) {
-        arrays[i] = toile_alloc(&r->memory, (size_t)header->garments[i % garments].vertex_count, 3 * sizeof(float));
+        arrays[i] =
+            toile_alloc(&r->memory, (size_t)header->garments[i % garments].vertex_count, 3 * sizeof(float));
         if (!arrays[i])
             status = toile_fail_memory(&r->error, "a frame");
     }
@@ -132,8 +134,8 @@ static toile_status save_run(recovery *r, const char *path, const run *run) {
     if (status < 0)
         return status;
     bool resumable = save_checkpoint(r, path, run);
-    printf("saved frames %d to %d as %s%s\n", header.first_frame, header.first_frame + run->last - run->first, path,
-           resumable ? "; bake --resume goes on from there" : "");
+    printf("saved frames %d to %d as %s%s\n", header.first_frame, header.first_frame + run->last - run->first,
+           path, resumable ? "; bake --resume goes on from there" : "");
     return TOILE_OK;
 }
 
@@ -146,10 +148,12 @@ static toile_status save_all(recovery *r) {
     for (int i = 0; i < r->run_count && status >= 0; i++) {
         char path[PATH_SIZE];
         int length = i == 0 ? snprintf(path, sizeof path, "%s", r->output)
-                            : snprintf(path, sizeof path, "%.*s_%d-%d%s", stem, r->output, header->first_frame + r->runs[i].first,
+                            : snprintf(path, sizeof path, "%.*s_%d-%d%s", stem, r->output,
+                                       header->first_frame + r->runs[i].first,
                                        header->first_frame + r->runs[i].last, r->output + stem);
-        status = length < PATH_SIZE ? save_run(r, path, &r->runs[i])
-                                    : toile_fail(&r->error, TOILE_INVALID, "the name is too long: %.200s...", r->output);
+        status = length < PATH_SIZE
+                     ? save_run(r, path, &r->runs[i])
+                     : toile_fail(&r->error, TOILE_INVALID, "the name is too long: %.200s...", r->output);
     }
     return status;
 }
@@ -161,17 +165,19 @@ int toile_command_recover(int argc, char **argv) {
     if (!r)
         return toile_complain(TOILE_EXIT_FAILED, "not enough memory");
     const toile_option options[] = {
-        {"--output", "-o", TOILE_OPTION_TEXT, &r->output, "SAVED.h5", "save the good frames as this cache", NULL},
+        {"--output", "-o", TOILE_OPTION_TEXT, &r->output, "SAVED.h5", "save the good frames as this cache",
+         NULL},
     };
-    const toile_syntax syntax = {
-        "toile recover CACHE.h5 [-o SAVED.h5]",
-        "Says which frames of a damaged cache are good, and saves them. Several runs of good frames become several\n"
-        "caches: SAVED.h5, SAVED_40-90.h5. The damaged file is not changed. Without -o the exit code is 0 if nothing\n"
-        "is damaged, else 4.",
-        options,
-        COUNT(options),
-        operands,
-        COUNT(operands)};
+    const toile_syntax syntax = {"toile recover CACHE.h5 [-o SAVED.h5]",
+                                 "Says which frames of a damaged cache are good, and saves them. Several "
+                                 "runs of good frames become several\n"
+                                 "caches: SAVED.h5, SAVED_40-90.h5. The damaged file is not changed. Without "
+                                 "-o the exit code is 0 if nothing\n"
+                                 "is damaged, else 4.",
+                                 options,
+                                 COUNT(options),
+                                 operands,
+                                 COUNT(operands)};
     if (!toile_parse_options(&syntax, argc, argv, &r->path, &exit_code)) {
         free(r);
         return exit_code;
@@ -179,7 +185,8 @@ int toile_command_recover(int argc, char **argv) {
     toile_memory_init(&r->memory, NULL);
     toile_status status = toile_cache_open_damaged(&r->memory, r->path, &r->cache, &r->error);
     if (status < 0) {
-        exit_code = toile_complain(toile_status_exit_code(status), "nothing can be saved: %s", r->error.message);
+        exit_code =
+            toile_complain(toile_status_exit_code(status), "nothing can be saved: %s", r->error.message);
         free(r);
         return exit_code;
     }
@@ -189,7 +196,8 @@ int toile_command_recover(int argc, char **argv) {
     exit_code = sound ? 0 : TOILE_EXIT_FAILED;
     if (r->output) {
         status = r->run_count > 0 ? save_all(r)
-                                  : toile_fail(&r->error, TOILE_FORMAT, "%s has no good frame; nothing was saved", r->path);
+                                  : toile_fail(&r->error, TOILE_FORMAT,
+                                               "%s has no good frame; nothing was saved", r->path);
         exit_code = status < 0 ? toile_complain_error(&r->error) : 0;
     }
     toile_cache_close(r->cache, NULL);

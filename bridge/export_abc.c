@@ -7,11 +7,13 @@
  *   panel                   number of the panel, per face; the panels by name are face sets
  *   material_FABRIC         face sets beside those, where a garment has more than one fabric
  *   Pref                    the start shape, per vertex
- *   stretch                 with --stretch: the largest stretch of each face against its pattern, 0 is none; every frame
+ *   stretch                 with --stretch: the largest stretch of each face against its pattern, 0 is none;
+ * every frame
  *
- * Frame F is at F / fps seconds, where a scene of that fps plays it. With --subframes there are several samples per frame,
- * within its shutter, on the cubic through positions and velocities of two frames (Hermite); past the last frame they go
- * on straight. With --colliders these are meshes beside the garments, without velocities, once per frame. Z up becomes Y up unless --up z, by the library's option.
+ * Frame F is at F / fps seconds, where a scene of that fps plays it. With --subframes there are several
+ * samples per frame, within its shutter, on the cubic through positions and velocities of two frames
+ * (Hermite); past the last frame they go on straight. With --colliders these are meshes beside the garments,
+ * without velocities, once per frame. Z up becomes Y up unless --up z, by the library's option.
  */
 #include "export_job.h"
 
@@ -29,11 +31,11 @@ typedef struct archive_state {
     abc_writer *writer;
     uint32_t sampling, whole; /* with the samples of the shutter, and of whole frames */
     int collider_count;
-    abc_wmesh **meshes;   /* garments, then colliders */
-    abc_wparam **stretch; /* of garments, with --stretch */
-    float *values;        /* of faces */
+    abc_wmesh **meshes;                                   /* garments, then colliders */
+    abc_wparam **stretch;                                 /* of garments, with --stretch */
+    float *values;                                        /* of faces */
     float *next, *next_velocities, *sub, *sub_velocities; /* with --subframes, (as job->positions) */
-    int32_t *threes;    /* corners per face, for as many as there may be */
+    int32_t *threes;                                      /* corners per face, for as many as there may be */
     size_t threes_count;
     float *points; /* of one collider, (point_room x 3) */
     size_t point_room;
@@ -134,7 +136,8 @@ static toile_status create_objects(toile_export *job, archive_state *s) {
         const char *name = garment ? header->garments[job->garments[i]].name
                                    : toile_scene_collider_name(job->scene, i - job->garment_count);
         toile_export_name(name, garment ? "garment" : "collider", names, i + 1);
-        status = create_object(job, s, names[i], garment ? "UVMap" : NULL, garment ? s->sampling : s->whole, &s->meshes[i]);
+        status = create_object(job, s, names[i], garment ? "UVMap" : NULL, garment ? s->sampling : s->whole,
+                               &s->meshes[i]);
     }
     toile_free(&job->memory, names);
     return status;
@@ -271,7 +274,8 @@ static toile_status write_materials(toile_export *job, archive_state *s, abc_wme
     const json_t **fabrics = toile_alloc(&job->memory, count, sizeof *fabrics);
     char(*names)[TOILE_NAME_SIZE] = toile_alloc(&job->memory, count, sizeof *names);
     int32_t *faces = toile_alloc(&job->memory, (size_t)garment->triangle_count, sizeof *faces);
-    toile_status status = fabrics && names && faces ? TOILE_OK : toile_fail_memory(&job->error, "the fabrics");
+    toile_status status =
+        fabrics && names && faces ? TOILE_OK : toile_fail_memory(&job->error, "the fabrics");
     int kinds = 0;
     for (size_t p = 0; status >= 0 && p < count; p++) {
         fabrics[p] = json_object_get(json_object_get(panels, garment->panel_names[p]), "fabric");
@@ -310,7 +314,8 @@ static toile_status write_materials(toile_export *job, archive_state *s, abc_wme
     return status;
 }
 
-/* Largest singular value, less 1, of the map from the flat pattern to space: sqrt of the larger eigenvalue of F'F. */
+/* Largest singular value, less 1, of the map from the flat pattern to space: sqrt of the larger eigenvalue of
+ * F'F. */
 static void measure_stretch(const toile_garment_view *garment, const float *positions, float *stretch) {
     for (int t = 0; t < garment->triangle_count; t++) {
         const int *v = garment->triangles + 3 * (size_t)t;
@@ -318,7 +323,8 @@ static void measure_stretch(const toile_garment_view *garment, const float *posi
         double du1 = (double)uv[2] - uv[0], dv1 = (double)uv[3] - uv[1], du2 = (double)uv[4] - uv[0];
         double dv2 = (double)uv[5] - uv[1], area = du1 * dv2 - du2 * dv1, a = 0, b = 0, c = 0;
         for (int k = 0; k < 3; k++) {
-            double o = positions[3 * (size_t)v[0] + (size_t)k], x1 = positions[3 * (size_t)v[1] + (size_t)k] - o;
+            double o = positions[3 * (size_t)v[0] + (size_t)k],
+                   x1 = positions[3 * (size_t)v[1] + (size_t)k] - o;
             double x2 = positions[3 * (size_t)v[2] + (size_t)k] - o;
             double wu = (x1 * dv2 - x2 * dv1) / area, wv = (x2 * du1 - x1 * du2) / area;
             a += wu * wu;
@@ -330,8 +336,8 @@ static void measure_stretch(const toile_garment_view *garment, const float *posi
     }
 }
 
-static toile_status write_stretch(toile_export *job, archive_state *s, int i, const toile_garment_view *garment,
-                                  const float *positions) {
+static toile_status write_stretch(toile_export *job, archive_state *s, int i,
+                                  const toile_garment_view *garment, const float *positions) {
     const abc_wparam_def def = {.name = "stretch", .pod = ABC_FLOAT, .extent = 1, .scope = ABC_SCOPE_FACE};
     abc_status status = s->stretch[i] ? ABC_OK : abc_wmesh_add_param(s->meshes[i], &def, &s->stretch[i]);
     measure_stretch(garment, positions, s->values);
@@ -341,8 +347,10 @@ static toile_status write_stretch(toile_export *job, archive_state *s, int i, co
 }
 
 /* Position and velocity at `u` frames after the first of two, `h` seconds apart. */
-static void interpolate(const archive_state *s, const float *x0, const float *v0, size_t count, double u, double h, bool ends) {
-    double a = 2 * u * u * u - 3 * u * u + 1, b = u * u * u - 2 * u * u + u, c = 3 * u * u - 2 * u * u * u, d = u * u * u - u * u;
+static void interpolate(const archive_state *s, const float *x0, const float *v0, size_t count, double u,
+                        double h, bool ends) {
+    double a = 2 * u * u * u - 3 * u * u + 1, b = u * u * u - 2 * u * u + u, c = 3 * u * u - 2 * u * u * u,
+           d = u * u * u - u * u;
     double da = 6 * u * u - 6 * u, db = 3 * u * u - 4 * u + 1, dd = 3 * u * u - 2 * u;
     for (size_t i = 0; i < count; i++) {
         if (ends) { /* there is no second one */
@@ -357,7 +365,8 @@ static void interpolate(const archive_state *s, const float *x0, const float *v0
 }
 
 /* One sample. The first brings all that stays the same. */
-static toile_status write_sample(toile_export *job, archive_state *s, int i, const float *positions, float *velocities) {
+static toile_status write_sample(toile_export *job, archive_state *s, int i, const float *positions,
+                                 float *velocities) {
     abc_wmesh *mesh = s->meshes[i];
     const toile_cache_header *header = toile_cache_get_header(job->cache);
     const toile_garment_view *garment = &header->garments[job->garments[i]];
@@ -368,9 +377,8 @@ static toile_status write_sample(toile_export *job, archive_state *s, int i, con
     if (job->fps != header->fps)
         for (size_t k = 0; k < 3 * (size_t)garment->vertex_count; k++)
             velocities[k] = (float)(velocities[k] * (job->fps / header->fps));
-    abc_mesh_data data = {.positions = positions,
-                          .point_count = (size_t)garment->vertex_count,
-                          .velocities = velocities};
+    abc_mesh_data data = {
+        .positions = positions, .point_count = (size_t)garment->vertex_count, .velocities = velocities};
     if (first)
         status = reserve_threes(job, s, (size_t)garment->triangle_count);
     if (status >= 0 && first)
@@ -407,7 +415,8 @@ static toile_status write_garment(toile_export *job, archive_state *s, int frame
     if (status >= 0 && !ends)
         status = toile_export_read(job, frame + 1, number, s->next, s->next_velocities);
     for (int k = 0; k < job->subframes && status >= 0; k++) {
-        interpolate(s, job->positions, job->velocities, count, job->shutter * k / (job->subframes - 1), 1 / header->fps, ends);
+        interpolate(s, job->positions, job->velocities, count, job->shutter * k / (job->subframes - 1),
+                    1 / header->fps, ends);
         status = write_sample(job, s, i, s->sub, s->sub_velocities);
     }
     return status;
@@ -480,4 +489,5 @@ static toile_status end(toile_export *job, void *state, bool keep) {
     return status;
 }
 
-const toile_export_format toile_export_abc = {".abc", "Alembic archive", TOILE_UP_Y, true, true, begin, write_frame, end};
+const toile_export_format toile_export_abc = {".abc", "Alembic archive", TOILE_UP_Y, true, true,
+                                              begin,  write_frame,       end};

@@ -7,7 +7,8 @@ static toile_status begin(toile_export *job, void **state) {
     *state = NULL;
     if (job->garment_name || job->scale != 1 || job->up != TOILE_UP_Z)
         return toile_fail(&job->error, TOILE_INVALID,
-                          "%.300s describes the whole cache as it is: leave out --garment, --scale and --up", job->output);
+                          "%.300s describes the whole cache as it is: leave out --garment, --scale and --up",
+                          job->output);
     return TOILE_OK;
 }
 
@@ -26,4 +27,5 @@ static toile_status end(toile_export *job, void *state, bool keep) {
                 : TOILE_OK;
 }
 
-const toile_export_format toile_export_xmf = {".xmf", "XDMF for ParaView", TOILE_UP_Z, false, false, begin, write_frame, end};
+const toile_export_format toile_export_xmf = {".xmf", "XDMF for ParaView", TOILE_UP_Z, false, false,
+                                              begin,  write_frame,         end};

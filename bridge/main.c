@@ -343,7 +343,8 @@ int toile_command_bake(int argc, char **argv) {
         if (!bake.cache_path)
             exit_code = toile_complain(TOILE_EXIT_USAGE, "where to? Give the cache: -o CACHE.h5");
         else if (!(bake.position_error >= 0 && bake.position_error <= 1))
-            exit_code = toile_complain(TOILE_EXIT_USAGE, "--position-error %g: it is in metres, from 0 to 1", bake.position_error);
+            exit_code = toile_complain(TOILE_EXIT_USAGE, "--position-error %g: it is in metres, from 0 to 1",
+                                       bake.position_error);
         else if (bake.force && !bake.resume)
             exit_code = toile_complain(TOILE_EXIT_USAGE,
                                        "--force goes with --resume: it continues a bake whose scene "

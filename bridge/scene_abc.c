@@ -33,21 +33,26 @@ struct toile_abc {
 static toile_status fail_abc(const toile_abc *abc, abc_status status, toile_error *error) {
     if (status == ABC_NO_MEMORY || !abc->reader)
         return toile_fail_memory(error, abc->path);
-    return toile_fail(error, status == ABC_IO ? TOILE_IO : TOILE_INVALID, "%.300s: %s", abc->path, abc_reader_message(abc->reader));
+    return toile_fail(error, status == ABC_IO ? TOILE_IO : TOILE_INVALID, "%.300s: %s", abc->path,
+                      abc_reader_message(abc->reader));
 }
 
 /* ---- the archive and its meshes ---- */
 
-static toile_status add_part(toile_abc *abc, abc_object *mesh, abc_object *const *chain, int depth, toile_error *error) {
+static toile_status add_part(toile_abc *abc, abc_object *mesh, abc_object *const *chain, int depth,
+                             toile_error *error) {
     if (abc->part_count == PARTS_MOST)
-        return toile_fail(error, TOILE_INVALID, "%.300s has more than %d meshes; name an \"object\" with fewer", abc->path, PARTS_MOST);
+        return toile_fail(error, TOILE_INVALID,
+                          "%.300s has more than %d meshes; name an \"object\" with fewer", abc->path,
+                          PARTS_MOST);
     part made = {.mesh = mesh};
     abc_status status = abc_mesh_get_info(abc->reader, mesh, &made.info);
     if (status < 0)
         return fail_abc(abc, status, error);
     if (made.info.samples == 0)
         return TOILE_OK;
-    part *grown = toile_grow(abc->memory, abc->parts, (size_t)abc->part_count, (size_t)abc->part_count + 1, sizeof *grown);
+    part *grown = toile_grow(abc->memory, abc->parts, (size_t)abc->part_count, (size_t)abc->part_count + 1,
+                             sizeof *grown);
     if (!grown)
         return toile_fail_memory(error, abc->path);
     abc->parts = grown;
@@ -72,7 +77,8 @@ static toile_status add_part(toile_abc *abc, abc_object *mesh, abc_object *const
 }
 
 /* Meshes at and below an object; hidden ones are left out unless they were asked for by name. */
-static toile_status collect(toile_abc *abc, abc_object *object, abc_object **chain, int depth, bool named, toile_error *error) {
+static toile_status collect(toile_abc *abc, abc_object *object, abc_object **chain, int depth, bool named,
+                            toile_error *error) {
     abc_object *original = NULL;
     int visible = -1;
     if (depth == DEPTH_MOST)
@@ -110,7 +116,8 @@ static toile_status find_meshes(toile_abc *abc, const char *object, toile_error 
     int depth = 0, above = 0;
     if (object && abc_reader_find(abc->reader, object, &from) < 0) {
         list_meshes(abc_reader_top(abc->reader), list, sizeof list, 0);
-        return toile_fail(error, TOILE_INVALID, "%.300s has no object \"%.100s\"; its meshes are: %s", abc->path, object, list);
+        return toile_fail(error, TOILE_INVALID, "%.300s has no object \"%.100s\"; its meshes are: %s",
+                          abc->path, object, list);
     }
     for (abc_object *o = abc_object_parent(from); o && above < DEPTH_MOST; o = abc_object_parent(o))
         up[above++] = o;
@@ -118,8 +125,8 @@ static toile_status find_meshes(toile_abc *abc, const char *object, toile_error 
         chain[depth++] = up[--above];
     toile_status status = collect(abc, from, chain, depth, true, error);
     if (status == TOILE_OK && abc->part_count == 0)
-        status = toile_fail(error, TOILE_INVALID, "%.300s has no mesh%s%.100s; export polygon meshes", abc->path,
-                            object ? " at or below " : "", object ? object : "");
+        status = toile_fail(error, TOILE_INVALID, "%.300s has no mesh%s%.100s; export polygon meshes",
+                            abc->path, object ? " at or below " : "", object ? object : "");
     return status;
 }
 
@@ -139,15 +146,16 @@ static uint64_t hash_tail(const char *path, uint64_t size) {
     return hash;
 }
 
-toile_status toile_abc_open(toile_memory *memory, const char *path, const char *object, bool y_up, toile_abc **result,
-                            toile_error *error) {
+toile_status toile_abc_open(toile_memory *memory, const char *path, const char *object, bool y_up,
+                            toile_abc **result, toile_error *error) {
     *result = NULL;
     toile_abc *abc = toile_alloc(memory, 1, sizeof *abc);
     if (!abc)
         return toile_fail_memory(error, path);
     abc->memory = memory;
     abc->path = toile_copy_text(memory, path);
-    const abc_allocator allocator = {memory->allocator.allocate, memory->allocator.release, memory->allocator.user};
+    const abc_allocator allocator = {memory->allocator.allocate, memory->allocator.release,
+                                     memory->allocator.user};
     abc_reader_options options = abc_reader_default_options();
     options.z_up = y_up; /* files are Y up: turn them; one that is Z up already is taken as it is */
     options.allocator = &allocator;
@@ -198,7 +206,8 @@ uint64_t toile_abc_hash(const toile_abc *abc) {
 /* ---- a time ---- */
 
 /* The samples around a time and how far it is from the first of them, 0 to 1. */
-static double around(const toile_abc *abc, uint32_t sampling, uint64_t samples, double time, uint64_t *before, uint64_t *after) {
+static double around(const toile_abc *abc, uint32_t sampling, uint64_t samples, double time, uint64_t *before,
+                     uint64_t *after) {
     const abc_time_sampling *times = abc_reader_time_sampling(abc->reader, sampling);
     *before = *after = 0;
     if (!times || samples < 2)
@@ -220,7 +229,8 @@ static void multiply(const double a[16], const double b[16], double result[16]) 
 }
 
 /* All transforms above a mesh as one matrix, for row vectors. */
-static toile_status place_of(const toile_abc *abc, const part *p, double time, double matrix[16], toile_error *error) {
+static toile_status place_of(const toile_abc *abc, const part *p, double time, double matrix[16],
+                             toile_error *error) {
     static const double identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     memcpy(matrix, identity, sizeof identity);
     for (int i = 0; i < p->chain_count; i++) {
@@ -280,10 +290,13 @@ static void place_points(const part *p, double between, const double m[16], doub
 }
 
 static bool is_mirrored(const double m[16]) {
-    return m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) + m[2] * (m[4] * m[9] - m[5] * m[8]) < 0;
+    return m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) +
+               m[2] * (m[4] * m[9] - m[5] * m[8]) <
+           0;
 }
 
-toile_status toile_abc_positions(toile_abc *abc, double time, int vertex_count, double *positions, toile_error *error) {
+toile_status toile_abc_positions(toile_abc *abc, double time, int vertex_count, double *positions,
+                                 toile_error *error) {
     size_t used = 0;
     for (int i = 0; i < abc->part_count; i++) {
         part *p = &abc->parts[i];
@@ -299,7 +312,8 @@ toile_status toile_abc_positions(toile_abc *abc, double time, int vertex_count, 
         used += p->now.point_count;
     }
     if (used != (size_t)vertex_count)
-        return toile_fail(error, TOILE_INVALID, "%.300s: at %g s the number of its points is not that of the start, %d", abc->path,
+        return toile_fail(error, TOILE_INVALID,
+                          "%.300s: at %g s the number of its points is not that of the start, %d", abc->path,
                           time, vertex_count);
     return TOILE_OK;
 }
@@ -329,8 +343,8 @@ toile_status toile_abc_most_triangles(toile_abc *abc, int *count, toile_error *e
     return TOILE_OK;
 }
 
-static toile_status add_triangles(const toile_abc *abc, const part *p, double between, const double m[16], size_t count, size_t *used,
-                                  double *positions, toile_error *error) {
+static toile_status add_triangles(const toile_abc *abc, const part *p, double between, const double m[16],
+                                  size_t count, size_t *used, double *positions, toile_error *error) {
     double *points = toile_alloc(abc->memory, p->now.point_count, 3 * sizeof *points);
     toile_status status = points ? TOILE_OK : toile_fail_memory(error, abc->path);
     if (points)
@@ -341,7 +355,8 @@ static toile_status add_triangles(const toile_abc *abc, const part *p, double be
         for (int k = 2; k < p->now.face_counts[f] && status == TOILE_OK; k++) {
             const int32_t three[3] = {corner[0], corner[mirrored ? k : k - 1], corner[mirrored ? k - 1 : k]};
             if (*used == count) {
-                status = toile_fail(error, TOILE_INVALID, "%.300s has more than %zu triangles", abc->path, count);
+                status =
+                    toile_fail(error, TOILE_INVALID, "%.300s has more than %zu triangles", abc->path, count);
                 break;
             }
             for (int c = 0; c < 3; c++)
@@ -352,7 +367,8 @@ static toile_status add_triangles(const toile_abc *abc, const part *p, double be
     return status;
 }
 
-toile_status toile_abc_triangles(toile_abc *abc, double time, int count, double *positions, toile_error *error) {
+toile_status toile_abc_triangles(toile_abc *abc, double time, int count, double *positions,
+                                 toile_error *error) {
     size_t used = 0;
     for (int i = 0; i < abc->part_count; i++) {
         double between, matrix[16];
@@ -360,12 +376,14 @@ toile_status toile_abc_triangles(toile_abc *abc, double time, int count, double 
         if (status == TOILE_OK)
             status = place_of(abc, &abc->parts[i], time, matrix, error);
         if (status == TOILE_OK)
-            status = add_triangles(abc, &abc->parts[i], between, matrix, (size_t)count, &used, positions, error);
+            status =
+                add_triangles(abc, &abc->parts[i], between, matrix, (size_t)count, &used, positions, error);
         if (status != TOILE_OK)
             return status;
     }
     if (used == 0)
-        return toile_fail(error, TOILE_INVALID, "%.300s has no faces at %g s; a collider has some at all times", abc->path, time);
+        return toile_fail(error, TOILE_INVALID,
+                          "%.300s has no faces at %g s; a collider has some at all times", abc->path, time);
     for (size_t i = used; i < (size_t)count; i++)
         memcpy(positions + 9 * i, positions + 9 * (used - 1), 9 * sizeof *positions);
     return TOILE_OK;
@@ -388,8 +406,8 @@ static toile_status make_arrays(toile_abc *abc, const sizes *most, toile_obj *ob
     obj->face_panels = toile_alloc(m, most->faces, sizeof *obj->face_panels);
     obj->corner_vertices = toile_alloc(m, most->corners, sizeof *obj->corner_vertices);
     obj->corner_uvs = toile_alloc(m, most->corners, sizeof *obj->corner_uvs);
-    bool made = obj->path && obj->positions && obj->vertex_lines && obj->uvs && obj->face_sizes && obj->face_lines &&
-                obj->face_panels && obj->corner_vertices && obj->corner_uvs;
+    bool made = obj->path && obj->positions && obj->vertex_lines && obj->uvs && obj->face_sizes &&
+                obj->face_lines && obj->face_panels && obj->corner_vertices && obj->corner_uvs;
     return made ? TOILE_OK : toile_fail_memory(error, abc->path);
 }
 
@@ -398,7 +416,8 @@ static int find_panel(toile_abc *abc, toile_obj *obj, const char *name) {
     for (int i = 0; i < obj->panel_count; i++)
         if (strcmp(obj->panel_names[i], name) == 0)
             return i;
-    char **names = toile_grow(abc->memory, obj->panel_names, (size_t)obj->panel_count, (size_t)obj->panel_count + 1, sizeof *names);
+    char **names = toile_grow(abc->memory, obj->panel_names, (size_t)obj->panel_count,
+                              (size_t)obj->panel_count + 1, sizeof *names);
     if (!names)
         return -1;
     obj->panel_names = names;
@@ -407,7 +426,8 @@ static int find_panel(toile_abc *abc, toile_obj *obj, const char *name) {
 }
 
 /* The face set of every face of a part, or that of its name; (face_count). */
-static toile_status find_sets(toile_abc *abc, const part *p, toile_obj *obj, int *panels, toile_error *error) {
+static toile_status find_sets(toile_abc *abc, const part *p, toile_obj *obj, int *panels,
+                              toile_error *error) {
     size_t children = abc_object_child_count(p->mesh), count = p->now.face_count;
     abc_sample faces = {0};
     toile_status result = TOILE_OK;
@@ -417,7 +437,8 @@ static toile_status find_sets(toile_abc *abc, const part *p, toile_obj *obj, int
     for (int pass = 0; pass < 2 && result == TOILE_OK; pass++)
         for (size_t c = 0; c < children && result == TOILE_OK; c++) {
             abc_object *set = abc_object_child(p->mesh, c);
-            if (abc_object_schema(set) != ABC_SCHEMA_FACESET || abc_faceset_read(abc->reader, set, 0, &faces, &exclusive) < 0)
+            if (abc_object_schema(set) != ABC_SCHEMA_FACESET ||
+                abc_faceset_read(abc->reader, set, 0, &faces, &exclusive) < 0)
                 continue;
             if (pass == 0) {
                 exclude = exclude || exclusive;
@@ -460,7 +481,8 @@ static int uv_of(const abc_param_sample *uvs, size_t corner, int32_t point, int 
     return base + (int)(uvs->indices ? uvs->indices[item] : item);
 }
 
-static void add_face(toile_obj *obj, const int32_t *points, const int *uvs, int count, int base, int panel, int line) {
+static void add_face(toile_obj *obj, const int32_t *points, const int *uvs, int count, int base, int panel,
+                     int line) {
     obj->face_sizes[obj->face_count] = count;
     obj->face_lines[obj->face_count] = line;
     obj->face_panels[obj->face_count++] = panel;
@@ -470,12 +492,13 @@ static void add_face(toile_obj *obj, const int32_t *points, const int *uvs, int 
     }
 }
 
-static toile_status add_part_faces(toile_abc *abc, part *p, const double matrix[16], double between, toile_obj *obj,
-                                   toile_error *error) {
+static toile_status add_part_faces(toile_abc *abc, part *p, const double matrix[16], double between,
+                                   toile_obj *obj, toile_error *error) {
     int base = obj->vertex_count, uv_base = obj->uv_count;
     bool mirrored = is_mirrored(matrix);
     int *panels = toile_alloc(abc->memory, p->now.face_count, sizeof *panels);
-    toile_status status = panels ? find_sets(abc, p, obj, panels, error) : toile_fail_memory(error, abc->path);
+    toile_status status =
+        panels ? find_sets(abc, p, obj, panels, error) : toile_fail_memory(error, abc->path);
     place_points(p, between, matrix, obj->positions + 3 * (size_t)base);
     for (size_t i = 0; i < p->now.point_count; i++)
         obj->vertex_lines[obj->vertex_count++] = (int)i + 1;
@@ -486,7 +509,8 @@ static toile_status add_part_faces(toile_abc *abc, part *p, const double matrix[
         obj->uv_count += (int)p->now.uvs.value_count;
     }
     size_t corner = 0;
-    for (size_t f = 0; f < p->now.face_count && status == TOILE_OK; corner += (size_t)p->now.face_counts[f++]) {
+    for (size_t f = 0; f < p->now.face_count && status == TOILE_OK;
+         corner += (size_t)p->now.face_counts[f++]) {
         int count = p->now.face_counts[f];
         /* Quads stay; of larger polygons a fan. */
         for (int first = 1, size; first + 1 < count; first += size - 2) {
@@ -518,7 +542,8 @@ toile_status toile_abc_mesh(toile_abc *abc, double time, toile_obj *obj, toile_e
         most.faces += p->now.corner_count;
         most.uvs += p->now.uvs.values ? p->now.uvs.value_count : 0;
     }
-    if (status == TOILE_OK && (most.vertices > INT_MAX / 8 || most.corners > INT_MAX / 8 || most.uvs > INT_MAX / 8))
+    if (status == TOILE_OK &&
+        (most.vertices > INT_MAX / 8 || most.corners > INT_MAX / 8 || most.uvs > INT_MAX / 8))
         status = toile_fail(error, TOILE_INVALID, "%.300s is too large; name an \"object\"", abc->path);
     if (status == TOILE_OK)
         status = make_arrays(abc, &most, obj, error);
@@ -532,7 +557,8 @@ toile_status toile_abc_mesh(toile_abc *abc, double time, toile_obj *obj, toile_e
             status = add_part_faces(abc, p, matrix, between, obj, error);
     }
     if (status == TOILE_OK && obj->face_count == 0)
-        status = toile_fail(error, TOILE_INVALID, "%.300s: no faces; export a mesh, not points or lines", abc->path);
+        status = toile_fail(error, TOILE_INVALID, "%.300s: no faces; export a mesh, not points or lines",
+                            abc->path);
     obj->hash = abc->hash;
     if (status != TOILE_OK)
         toile_obj_free(abc->memory, obj);

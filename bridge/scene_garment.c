@@ -130,8 +130,8 @@ static toile_status read_archive(loader *l, const json_t *object, const char *pa
     toile_status status = toile_abc_open(l->memory, path, read_text(object, "object", NULL), y_up, &abc, l->error);
     if (status == TOILE_OK && toile_abc_changes(abc))
         status = toile_fail(l->error, TOILE_INVALID,
-                            "%.300s: its faces change in the course of time, and a garment keeps its own; export it with constant "
-                            "topology, or one frame of it",
+                            "%.300s: its faces change in the course of time, and a garment keeps its own; export it "
+                            "with constant topology, or one frame of it",
                             path);
     if (status == TOILE_OK)
         status = toile_abc_mesh(abc, (l->scene->first + offset) / l->scene->fps, obj, l->error);

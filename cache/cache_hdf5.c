@@ -50,10 +50,10 @@
 #define HEADER_PIECES 64          /* that it may have: each can lead to others, and back */
 #define CONTINUATION 0x10         /* the message that leads from one piece to the next */
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-#define READ_ATTEMPTS 22          /* at metadata: HDF5 waits 1, 2, 4.. ns, 4 ms in all; its own 100 never end */
-#define HEADER_ATTEMPTS 10        /* to read an object header that is being written, 1 ms apart */
-#define OPEN_ATTEMPTS 3           /* a writer may close, or drop frames, between two looks at its file */
-#else /* nobody writes a fuzzer's files */
+#define READ_ATTEMPTS 22   /* at metadata: HDF5 waits 1, 2, 4.. ns, 4 ms in all; its own 100 never end */
+#define HEADER_ATTEMPTS 10 /* to read an object header that is being written, 1 ms apart */
+#define OPEN_ATTEMPTS 3    /* a writer may close, or drop frames, between two looks at its file */
+#else                      /* nobody writes a fuzzer's files */
 #define READ_ATTEMPTS 1
 #define HEADER_ATTEMPTS 1
 #define OPEN_ATTEMPTS 1
@@ -102,14 +102,14 @@ struct toile_cache {
     char *path;
     device device;
     bool writable, swmr;
-    bool lenient;     /* damage that does not hinder reading is let pass */
-    toile_lock *lock; /* of a writer */
+    bool lenient;                      /* damage that does not hinder reading is let pass */
+    toile_lock *lock;                  /* of a writer */
     hid_t file, columns[COLUMN_COUNT]; /* 0: none */
     hid_t (*streams)[STREAM_COUNT];    /* per garment */
     toile_garment_view *garments;      /* owns what it points to */
     toile_cache_header header;         /* its texts too */
     int frame_count;
-    bool plain;       /* all streams are stored as ours are: chunks of a frame, shuffled, deflated */
+    bool plain; /* all streams are stored as ours are: chunks of a frame, shuffled, deflated */
     unsigned char *planes, *packed; /* of one frame of the largest garment; null before they are needed */
     size_t planes_size, packed_size;
     int staged;       /* frames behind them that wait for their commit */
@@ -1208,8 +1208,9 @@ static bool is_plain(toile_cache *cache, hid_t stream, int vertices) {
     hsize_t chunk[3];
     unsigned flags;
     size_t none = 0;
-    bool plain = ok(cache, list = H5Dget_create_plist(stream)) && H5Pget_chunk(list, 3, chunk) == 3 && chunk[0] == 1 &&
-                 chunk[1] == (hsize_t)vertices && chunk[2] == 3 && H5Pget_nfilters(list) == 2 &&
+    bool plain = ok(cache, list = H5Dget_create_plist(stream)) && H5Pget_chunk(list, 3, chunk) == 3 &&
+                 chunk[0] == 1 && chunk[1] == (hsize_t)vertices && chunk[2] == 3 &&
+                 H5Pget_nfilters(list) == 2 &&
                  H5Pget_filter2(list, 0, &flags, &none, NULL, 0, NULL, NULL) == H5Z_FILTER_SHUFFLE;
     none = 0;
     plain = plain && H5Pget_filter2(list, 1, &flags, &none, NULL, 0, NULL, NULL) == H5Z_FILTER_DEFLATE;
@@ -1258,7 +1259,8 @@ static toile_status open_frames(toile_cache *cache, toile_error *error) {
             status = open_dataset(cache, group, where, stream_names[k], KIND_FLOAT32, 3, dims, chunk, NULL,
                                   &cache->streams[i][k], error);
             shortest = dims[0] < shortest ? dims[0] : shortest;
-            cache->plain = cache->plain && status == TOILE_OK && is_plain(cache, cache->streams[i][k], garment->vertex_count);
+            cache->plain = cache->plain && status == TOILE_OK &&
+                           is_plain(cache, cache->streams[i][k], garment->vertex_count);
         }
         release(&group);
     }
@@ -1497,10 +1499,11 @@ static bool transfer(toile_cache *cache, hid_t dataset, kind kind, int vertices,
 
 /* ---- chunks of our own making ----
  *
- * What HDF5's shuffle and deflate make of a frame, made and read without them: after shuffling, all first bytes of the
- * numbers come first, then all second ones. The lower bytes of positions and velocities are noise, on which deflate spends
- * most of its time to gain nothing, writing and reading. So those planes go into the stream as stored blocks, which are as
- * good a deflate stream as any to other readers, and the others are deflated. */
+ * What HDF5's shuffle and deflate make of a frame, made and read without them: after shuffling, all first
+ * bytes of the numbers come first, then all second ones. The lower bytes of positions and velocities are
+ * noise, on which deflate spends most of its time to gain nothing, writing and reading. So those planes go
+ * into the stream as stored blocks, which are as good a deflate stream as any to other readers, and the
+ * others are deflated. */
 
 static void *zlib_allocate(void *user, unsigned count, unsigned size) {
     return toile_alloc(user, count, size);
@@ -1520,7 +1523,8 @@ static bool reserve(toile_cache *cache, unsigned char **block, size_t *size, siz
     return *block != NULL;
 }
 
-/* Whether a sample of the bytes is spread about evenly. Of even ones the chance that two are equal is 1/256. */
+/* Whether a sample of the bytes is spread about evenly. Of even ones the chance that two are equal is 1/256.
+ */
 static bool is_noise(const unsigned char *bytes, size_t size) {
     enum { SAMPLE = 4096 };
     unsigned counts[256] = {0};
@@ -1557,7 +1561,8 @@ static size_t pack_frame(toile_cache *cache, const float *numbers, size_t count)
         z.avail_out = (uInt)cache->packed_size;
         bool good = true;
         for (size_t k = 0; good && k < 4; k++) {
-            good = deflateParams(&z, is_noise(cache->planes + k * count, count) ? 0 : DEFLATE_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK;
+            good = deflateParams(&z, is_noise(cache->planes + k * count, count) ? 0 : DEFLATE_LEVEL,
+                                 Z_DEFAULT_STRATEGY) == Z_OK;
             z.next_in = cache->planes + k * count;
             z.avail_in = (uInt)count;
             int done = good ? deflate(&z, k == 3 ? Z_FINISH : Z_NO_FLUSH) : Z_ERRNO;
@@ -1606,7 +1611,8 @@ static bool fetch_stream(toile_cache *cache, hid_t stream, int vertices, int ind
     hsize_t size = 0;
     uint32_t mask = 0;
     /* Where a chunk is not as ours are, or damaged, HDF5 has the last word. */
-    if (cache->plain && vertices <= MAX_PACKED && ok(cache, H5Dget_chunk_storage_size(stream, offset, &size)) && size > 0 &&
+    if (cache->plain && vertices <= MAX_PACKED &&
+        ok(cache, H5Dget_chunk_storage_size(stream, offset, &size)) && size > 0 &&
         size <= (hsize_t)vertices * 24 + 4096) {
         if (!reserve(cache, &cache->packed, &cache->packed_size, size))
             return false;
@@ -1666,13 +1672,15 @@ static bool commit_frames(toile_cache *cache) {
 
 /* ---- copying frames as they are stored ---- */
 
-/* Frame `at` of one stream: its chunk, or its numbers where the two files store them differently. *room is grown. */
-static bool copy_stream(toile_cache *cache, toile_cache *from, hid_t target, hid_t source, int vertices, int at, bool raw,
-                        void **room, hsize_t *size) {
+/* Frame `at` of one stream: its chunk, or its numbers where the two files store them differently. *room is
+ * grown. */
+static bool copy_stream(toile_cache *cache, toile_cache *from, hid_t target, hid_t source, int vertices,
+                        int at, bool raw, void **room, hsize_t *size) {
     const hsize_t offset[] = {(hsize_t)at, 0, 0};
     hsize_t bytes = (hsize_t)vertices * 12;
     uint32_t mask = 0;
-    if (raw && (!ok(from, H5Dget_chunk_storage_size(source, offset, &bytes)) || bytes == 0 || bytes > (hsize_t)vertices * 24 + 4096))
+    if (raw && (!ok(from, H5Dget_chunk_storage_size(source, offset, &bytes)) || bytes == 0 ||
+                bytes > (hsize_t)vertices * 24 + 4096))
         return false;
     if (bytes > *size) {
         toile_free(cache->memory, *room);
@@ -1701,8 +1709,9 @@ static toile_status copy_frames(toile_cache *cache, toile_cache *from, int count
         toile_cache_frame row = {0};
         for (int g = 0; good && g < cache->header.garment_count; g++)
             for (int k = 0; good && k < STREAM_COUNT; k++)
-                good = copy_stream(cache, from, cache->streams[g][k], from->streams[g][k], cache->garments[g].vertex_count, at,
-                                   cache->plain && from->plain, &room, &size);
+                good = copy_stream(cache, from, cache->streams[g][k], from->streams[g][k],
+                                   cache->garments[g].vertex_count, at, cache->plain && from->plain, &room,
+                                   &size);
         for (int i = 0; good && i < COLUMN_COUNT; i++) {
             char *value = (char *)&row + columns[i].offset;
             if (from->columns[i] > 0)
@@ -1726,15 +1735,17 @@ static toile_status copy_frames(toile_cache *cache, toile_cache *from, int count
 /* ---- interface ---- */
 
 /* The garments of two caches are the same as far as frames go. */
-static toile_status check_same(const toile_cache_header *header, const toile_cache *from, int keep, toile_error *error) {
-    bool same = header->garment_count == from->header.garment_count && header->first_frame == from->header.first_frame &&
-                keep >= 0 && keep <= from->frame_count;
+static toile_status check_same(const toile_cache_header *header, const toile_cache *from, int keep,
+                               toile_error *error) {
+    bool same = header->garment_count == from->header.garment_count &&
+                header->first_frame == from->header.first_frame && keep >= 0 && keep <= from->frame_count;
     for (int g = 0; same && g < header->garment_count; g++)
         same = strcmp(header->garments[g].name, from->garments[g].name) == 0 &&
                header->garments[g].vertex_count == from->garments[g].vertex_count;
     return same ? TOILE_OK
                 : toile_fail(error, TOILE_INVALID,
-                             "%.400s has other garments, another first frame or fewer than %d frames: nothing can be taken over "
+                             "%.400s has other garments, another first frame or fewer than %d frames: "
+                             "nothing can be taken over "
                              "from it; bake anew",
                              from->path, keep);
 }
@@ -1744,8 +1755,8 @@ static toile_status check_header(const toile_cache_header *header, toile_error *
     if (!header->scene_name || !header->settings_json || !header->library_version ||
         (header->garment_count > 0 && !header->garments))
         return toile_fail(error, TOILE_MISUSE, "a cache was asked for with a null text or garment");
-    if (!is_utf8(header->scene_name) || !is_utf8(header->settings_json) || !is_utf8(header->library_version) ||
-        (header->inputs_json && !is_utf8(header->inputs_json)))
+    if (!is_utf8(header->scene_name) || !is_utf8(header->settings_json) ||
+        !is_utf8(header->library_version) || (header->inputs_json && !is_utf8(header->inputs_json)))
         return toile_fail(error, TOILE_INVALID,
                           "the scene's name or settings are not UTF-8; save the scene as UTF-8");
     if (header->garment_count < 0 || !(header->fps > 0) || isinf(header->fps) ||
@@ -1956,12 +1967,14 @@ static toile_status check_ours(toile_cache *cache, toile_error *error) {
     struct stat info;
     if (!fstat(cache->device.fd, &info) && info.st_nlink == 0)
         return toile_fail(error, TOILE_IO,
-                          "%.500s was deleted or replaced while it was being written; bake again", cache->path);
-    if (!toile_lock_beat(cache->lock))
-        return toile_fail(error, TOILE_IO,
-                          "another process took %.500s over because this one did not answer for long, or its lock was "
-                          "deleted; stop the other one, then resume",
+                          "%.500s was deleted or replaced while it was being written; bake again",
                           cache->path);
+    if (!toile_lock_beat(cache->lock))
+        return toile_fail(
+            error, TOILE_IO,
+            "another process took %.500s over because this one did not answer for long, or its lock was "
+            "deleted; stop the other one, then resume",
+            cache->path);
     return TOILE_OK;
 }
 
@@ -2156,9 +2169,11 @@ toile_status toile_cache_read_frame(toile_cache *cache, int index, toile_cache_f
         char *target = (char *)frame + columns[i].offset;
         if (i == COMMIT && cache->lenient)
             continue; /* known without it */
-        if (cache->columns[i] > 0 && transfer(cache, cache->columns[i], columns[i].kind, 0, index, NULL, target))
+        if (cache->columns[i] > 0 &&
+            transfer(cache, cache->columns[i], columns[i].kind, 0, index, NULL, target))
             continue;
-        /* A figure that is missing, or in a damaged file lost, is not a number; frames do not depend on it. */
+        /* A figure that is missing, or in a damaged file lost, is not a number; frames do not depend on it.
+         */
         if (cache->columns[i] <= 0 || (cache->lenient && !columns[i].required))
             memcpy(target, &(double){NAN}, sizeof(double));
         else

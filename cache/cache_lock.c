@@ -1,9 +1,10 @@
-/* Who writes a file: CACHE.lock beside it. Made with O_EXCL, which network file systems honour where they do not honour
- * locks on bytes; it names host and process, and its holder touches it every few seconds.
+/* Who writes a file: CACHE.lock beside it. Made with O_EXCL, which network file systems honour where they do
+ * not honour locks on bytes; it names host and process, and its holder touches it every few seconds.
  *
- * A lock is stale, and taken over, if its process is gone (of this machine, since its start and by its process number and
- * start time: numbers are reused) or, held from elsewhere, if it was not touched for STALE_SECONDS of the file system's own
- * clock. A holder that slept for longer than that finds another's lock in place of its own and stops writing. */
+ * A lock is stale, and taken over, if its process is gone (of this machine, since its start and by its
+ * process number and start time: numbers are reused) or, held from elsewhere, if it was not touched for
+ * STALE_SECONDS of the file system's own clock. A holder that slept for longer than that finds another's lock
+ * in place of its own and stops writing. */
 #include "cache.h"
 
 #include <errno.h>
@@ -56,8 +57,8 @@ static void read_boot(char *boot, size_t size) {
         snprintf(boot + used, size - used, "/%.*s", (int)length, spaces);
 }
 
-/* When a process started, in ticks since the machine did; 0 if it is not known. Field 22 of its stat, counted behind the
- * name in parentheses, which may hold anything. */
+/* When a process started, in ticks since the machine did; 0 if it is not known. Field 22 of its stat, counted
+ * behind the name in parentheses, which may hold anything. */
 static unsigned long long start_of(long pid) {
     char name[64], text[1024];
     snprintf(name, sizeof name, "/proc/%ld/stat", pid);
@@ -74,7 +75,8 @@ static unsigned long long start_of(long pid) {
 }
 
 static void describe_self(holder *self) {
-    *self = (holder){.pid = (long)getpid(), .start = start_of((long)getpid()), .since = (long long)time(NULL)};
+    *self =
+        (holder){.pid = (long)getpid(), .start = start_of((long)getpid()), .since = (long long)time(NULL)};
     if (gethostname(self->host, sizeof self->host - 1) || !self->host[0])
         snprintf(self->host, sizeof self->host, "unknown");
     read_boot(self->boot, sizeof self->boot);
@@ -89,14 +91,15 @@ static bool read_holder(int fd, holder *h) {
     if (length <= 0)
         return false;
     text[length] = '\0';
-    return sscanf(text, "toile lock 1\nhost %127[^\n]\nboot %63[^\n]\npid %ld\nstart %llu\nsince %lld\n", h->host, h->boot,
-                  &h->pid, &h->start, &h->since) == 5;
+    return sscanf(text, "toile lock 1\nhost %127[^\n]\nboot %63[^\n]\npid %ld\nstart %llu\nsince %lld\n",
+                  h->host, h->boot, &h->pid, &h->start, &h->since) == 5;
 }
 
 static bool write_holder(int fd, const holder *h) {
     char text[TEXT_SIZE];
-    int length = snprintf(text, sizeof text, "toile lock 1\nhost %s\nboot %s\npid %ld\nstart %llu\nsince %lld\n", h->host,
-                          h->boot[0] ? h->boot : "unknown", h->pid, h->start, h->since);
+    int length =
+        snprintf(text, sizeof text, "toile lock 1\nhost %s\nboot %s\npid %ld\nstart %llu\nsince %lld\n",
+                 h->host, h->boot[0] ? h->boot : "unknown", h->pid, h->start, h->since);
     return pwrite(fd, text, (size_t)length, 0) == length;
 }
 
@@ -138,13 +141,14 @@ static toile_status fail_held(const char *cache_path, const holder *h, bool read
     if (readable && strcmp(self.host, h->host) != 0)
         snprintf(host, sizeof host, " on %.120s", h->host);
     return toile_fail(error, TOILE_IO,
-                      "cannot write %.400s: another process is writing it (process %ld%s%s); wait for it or stop it. If it is "
+                      "cannot write %.400s: another process is writing it (process %ld%s%s); wait for it or "
+                      "stop it. If it is "
                       "gone, its lock expires by itself within %d s",
                       cache_path, h->pid, host, since, STALE_SECONDS);
 }
 
-/* Puts a stale lock out of the way. Of several that try, one renames the file that was judged; should it have been
- * exchanged in between, it is put back. */
+/* Puts a stale lock out of the way. Of several that try, one renames the file that was judged; should it have
+ * been exchanged in between, it is put back. */
 static void remove_stale(const char *path, const struct stat *judged) {
     char aside[PATH_SIZE + 32];
     struct stat info;
@@ -175,15 +179,18 @@ static int try_to_make(const char *path) {
 
 /* ---- interface ---- */
 
-toile_status toile_lock_take(toile_memory *memory, const char *cache_path, toile_lock **result, toile_error *error) {
+toile_status toile_lock_take(toile_memory *memory, const char *cache_path, toile_lock **result,
+                             toile_error *error) {
     *result = NULL;
     toile_lock *lock = toile_alloc(memory, 1, sizeof *lock);
     size_t size = strlen(cache_path) + sizeof ".lock";
     char *path = toile_alloc(memory, size, 1);
     toile_status status = TOILE_OK;
     if (!lock || !path || size > PATH_MAX) {
-        status = !lock || !path ? toile_fail_memory(error, "a lock")
-                                : toile_fail(error, TOILE_INVALID, "%.300s...: the path is too long; use a shorter one", cache_path);
+        status = !lock || !path
+                     ? toile_fail_memory(error, "a lock")
+                     : toile_fail(error, TOILE_INVALID, "%.300s...: the path is too long; use a shorter one",
+                                  cache_path);
         goto fail;
     }
     snprintf(path, size, "%s.lock", cache_path);
@@ -191,12 +198,14 @@ toile_status toile_lock_take(toile_memory *memory, const char *cache_path, toile
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         lock->fd = try_to_make(path);
         /* Where no file can be made none can be replaced either; the lock on the file itself has to do. */
-        if (lock->fd >= 0 || errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT || errno == ENOTDIR) {
+        if (lock->fd >= 0 || errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT ||
+            errno == ENOTDIR) {
             *result = lock;
             return TOILE_OK;
         }
         if (errno != EEXIST) {
-            status = toile_fail(error, TOILE_IO, "cannot make %.400s: %s; %s", path, strerror(errno), toile_io_advice(errno));
+            status = toile_fail(error, TOILE_IO, "cannot make %.400s: %s; %s", path, strerror(errno),
+                                toile_io_advice(errno));
             goto fail;
         }
         holder h;
@@ -218,7 +227,8 @@ toile_status toile_lock_take(toile_memory *memory, const char *cache_path, toile
             nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
         }
     }
-    status = toile_fail(error, TOILE_IO, "cannot make %.400s: others take it at the same time; try again", path);
+    status =
+        toile_fail(error, TOILE_IO, "cannot make %.400s: others take it at the same time; try again", path);
 fail:
     toile_free(memory, path);
     toile_free(memory, lock);
@@ -229,7 +239,8 @@ bool toile_lock_beat(toile_lock *lock) {
     struct stat mine, there;
     if (!lock || lock->fd < 0)
         return true;
-    if (stat(lock->path, &there) || fstat(lock->fd, &mine) || mine.st_ino != there.st_ino || mine.st_dev != there.st_dev)
+    if (stat(lock->path, &there) || fstat(lock->fd, &mine) || mine.st_ino != there.st_ino ||
+        mine.st_dev != there.st_dev)
         return false;
     time_t now = time(NULL);
     if (now - lock->beat >= BEAT_SECONDS || now < lock->beat) {

@@ -1,9 +1,11 @@
-/* Writing beside the simulation. The bake copies a finished frame into a slot and goes on; a thread of its own compresses,
- * writes and syncs it. What has come together meanwhile is committed at once: one wait for the disk, however many frames,
- * so a disk that is slower than the simulation does not hold it up until all slots are full.
+/* Writing beside the simulation. The bake copies a finished frame into a slot and goes on; a thread of its
+ * own compresses, writes and syncs it. What has come together meanwhile is committed at once: one wait for
+ * the disk, however many frames, so a disk that is slower than the simulation does not hold it up until all
+ * slots are full.
  *
- * A checkpoint is written after the frames pushed before it are committed, so that it never names a frame that the cache
- * does not have. While nothing is to be done the thread shows others that the cache is still being written. */
+ * A checkpoint is written after the frames pushed before it are committed, so that it never names a frame
+ * that the cache does not have. While nothing is to be done the thread shows others that the cache is still
+ * being written. */
 #include "cache.h"
 
 #include <limits.h>
@@ -34,9 +36,9 @@ struct toile_cache_writer {
     int slot_count;
     int first, waiting; /* slots in the queue: first, first + 1, ... modulo slot_count */
     void *state;
-    bool state_waiting; /* to be written, or being written */
+    bool state_waiting;           /* to be written, or being written */
     int state_frame, state_after; /* its frame, and how many frames of the queue come before it */
-    int checkpoint;     /* frame of the newest on disk */
+    int checkpoint;               /* frame of the newest on disk */
     bool busy, closing;
     double waited;
     toile_error error; /* of the first failure */
@@ -95,7 +97,8 @@ static void *run(void *user) {
         if (!failed) { /* else what is in the queue is thrown away */
             status = write_frames(w, first, count, &error);
             if (status == TOILE_OK && state)
-                status = toile_checkpoint_write(w->path, w->def.fingerprint, frame, w->state, w->def.state_size, &error);
+                status = toile_checkpoint_write(w->path, w->def.fingerprint, frame, w->state,
+                                                w->def.state_size, &error);
         }
 
         pthread_mutex_lock(&w->mutex);
@@ -174,8 +177,8 @@ static int start_thread(toile_cache_writer *w) {
     return failed;
 }
 
-toile_status toile_cache_writer_start(toile_memory *memory, const toile_cache_writer_def *def, toile_cache_writer **result,
-                                      toile_error *error) {
+toile_status toile_cache_writer_start(toile_memory *memory, const toile_cache_writer_def *def,
+                                      toile_cache_writer **result, toile_error *error) {
     *result = NULL;
     toile_cache_writer *w = toile_alloc(memory, 1, sizeof *w);
     if (!w)
@@ -185,10 +188,12 @@ toile_status toile_cache_writer_start(toile_memory *memory, const toile_cache_wr
     w->checkpoint = INT_MIN;
     w->path = toile_copy_text(memory, def->path);
     w->state = toile_alloc(memory, def->state_size, 1);
-    toile_status status = w->path && w->state ? make_slots(w, error) : toile_fail_memory(error, "the writer of a cache");
+    toile_status status =
+        w->path && w->state ? make_slots(w, error) : toile_fail_memory(error, "the writer of a cache");
     int failed = status < 0 ? 0 : start_thread(w);
     if (failed)
-        status = toile_fail(error, TOILE_NO_MEMORY, "a thread to write the cache cannot be started: %s; end other programs",
+        status = toile_fail(error, TOILE_NO_MEMORY,
+                            "a thread to write the cache cannot be started: %s; end other programs",
                             strerror(failed));
     if (status < 0)
         free_writer(w);

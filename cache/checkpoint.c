@@ -1,8 +1,8 @@
 /* The checkpoints beside a cache: the exact state after a frame, from which a bake goes on as if it had
  * never stopped. FORMAT.md gives the bytes.
  *
- * PATH.state is the newest; those before it are PATH.state-FRAME, of which a few are kept: the last ones, should the newest
- * be damaged, and some spread over the bake, to take it up again from an earlier frame.
+ * PATH.state is the newest; those before it are PATH.state-FRAME, of which a few are kept: the last ones,
+ * should the newest be damaged, and some spread over the bake, to take it up again from an earlier frame.
  *
  * It is replaced whole: written under another name, forced to disk, renamed. A crash leaves the old one or
  * the new one. The cache is forced to disk first, so that a checkpoint never names a frame that a power cut
@@ -25,8 +25,8 @@
 #define HEADER_SIZE 48
 #define HASHED_SIZE 40 /* of the header: all before its own hash */
 #define PATH_SIZE (PATH_MAX + 32)
-#define KEPT_LAST 2   /* of those before the newest */
-#define KEPT_SPREAD 5 /* of the rest */
+#define KEPT_LAST 2    /* of those before the newest */
+#define KEPT_SPREAD 5  /* of the rest */
 #define FOUND_MOST 256 /* more are not ours */
 
 const char *toile_io_advice(int error_number) {
@@ -189,7 +189,8 @@ static void thin_out(const char *cache_path) {
 static void keep_older(const char *cache_path, const char *path, int frame) {
     char older[PATH_SIZE];
     int before;
-    if (!frame_of(path, &before) || before >= frame || older_path(cache_path, before, older, NULL) != TOILE_OK)
+    if (!frame_of(path, &before) || before >= frame ||
+        older_path(cache_path, before, older, NULL) != TOILE_OK)
         return;
     unlink(older);
     if (link(path, older)) /* there are file systems without; then for an instant there is no newest */
@@ -249,8 +250,8 @@ out:
     return status;
 }
 
-static toile_status read_file(toile_memory *memory, const char *path, uint64_t *fingerprint, int *frame, void **state,
-                              size_t *size, toile_error *error) {
+static toile_status read_file(toile_memory *memory, const char *path, uint64_t *fingerprint, int *frame,
+                              void **state, size_t *size, toile_error *error) {
     unsigned char header[HEADER_SIZE];
     struct stat info;
     void *bytes = NULL;
@@ -338,15 +339,17 @@ toile_status toile_checkpoint_read(toile_memory *memory, const char *cache_path,
     return status != TOILE_OK ? status : read_file(memory, path, fingerprint, frame, state, size, error);
 }
 
-toile_status toile_checkpoint_find(toile_memory *memory, const char *cache_path, int most, uint64_t *fingerprint, int *frame,
-                                   void **state, size_t *size, toile_error *error) {
+toile_status toile_checkpoint_find(toile_memory *memory, const char *cache_path, int most,
+                                   uint64_t *fingerprint, int *frame, void **state, size_t *size,
+                                   toile_error *error) {
     toile_status status = toile_checkpoint_read(memory, cache_path, fingerprint, frame, state, size, error);
     if (status == TOILE_MISUSE || status == TOILE_NO_MEMORY || (status == TOILE_OK && *frame <= most))
         return status;
     if (status == TOILE_OK) {
         toile_free(memory, *state);
         *state = NULL;
-        status = toile_fail(error, TOILE_IO, "the checkpoints of %.400s are all after frame %d", cache_path, most);
+        status =
+            toile_fail(error, TOILE_IO, "the checkpoints of %.400s are all after frame %d", cache_path, most);
     }
     int frames[FOUND_MOST], count = find_older(cache_path, frames);
     char path[PATH_SIZE];
@@ -397,7 +400,8 @@ void toile_checkpoint_move(const char *old_path, const char *new_path, int from)
             older_path(new_path, frames[i], target, NULL) == TOILE_OK)
             rename(path, target);
     /* Last, since it is what tells that a move is not over. */
-    if (state_path(old_path, ".state", path, NULL) == TOILE_OK && state_path(new_path, ".state", target, NULL) == TOILE_OK)
+    if (state_path(old_path, ".state", path, NULL) == TOILE_OK &&
+        state_path(new_path, ".state", target, NULL) == TOILE_OK)
         rename(path, target);
     thin_out(new_path);
     toile_sync_folder(new_path);

@@ -1,5 +1,6 @@
-/* Scenes that take garments and colliders straight from Alembic archives: transforms, interpolation, faces that change,
- * panels and material coordinates, refusals, and whatever the shared corpus has. Archives are made here with libabc. */
+/* Scenes that take garments and colliders straight from Alembic archives: transforms, interpolation, faces
+ * that change, panels and material coordinates, refusals, and whatever the shared corpus has. Archives are
+ * made here with libabc. */
 #include "check.h"
 
 #include "abc.h"
@@ -23,7 +24,8 @@ static const char *path_of(const char *name) {
 static toile_scene *load(const char *text) {
     toile_scene *scene = NULL;
     error = (toile_error){0};
-    toile_status status = toile_scene_load_text(NULL, text, strlen(text), path_of("scene.json"), NULL, 0, &scene, &error);
+    toile_status status =
+        toile_scene_load_text(NULL, text, strlen(text), path_of("scene.json"), NULL, 0, &scene, &error);
     CHECK((status >= 0) == (scene != NULL), "status %d", status);
     return scene;
 }
@@ -46,7 +48,11 @@ static made begin(const char *name, abc_time_kind kind, bool z_up) {
     options.no_sync = true;
     options.z_up = z_up;
     CHECK(abc_writer_open(path_of(name), &options, &m.writer) >= 0, "%s", abc_writer_message(m.writer));
-    const abc_time_sampling sampling = {kind, 1 / 24.0, times, kind == ABC_UNIFORM ? 1 : kind == ABC_CYCLIC ? 2 : 3, 0};
+    const abc_time_sampling sampling = {kind, 1 / 24.0, times,
+                                        kind == ABC_UNIFORM  ? 1
+                                        : kind == ABC_CYCLIC ? 2
+                                                             : 3,
+                                        0};
     abc_writer_add_time_sampling(m.writer, &sampling, &m.sampling);
     m.parent = abc_writer_top(m.writer);
     return m;
@@ -60,7 +66,8 @@ static void end(made *m) {
 static abc_wmesh *pyramid(made *m, const char *name, int samples, bool changing) {
     abc_wmesh *mesh = NULL;
     float moved[15];
-    CHECK(abc_wmesh_create(m->parent, &(abc_wmesh_def){name, m->sampling, NULL}, &mesh) >= 0, "%s", abc_writer_message(m->writer));
+    CHECK(abc_wmesh_create(m->parent, &(abc_wmesh_def){name, m->sampling, NULL}, &mesh) >= 0, "%s",
+          abc_writer_message(m->writer));
     for (int f = 0; f < samples; f++) {
         for (int i = 0; i < 15; i++)
             moved[i] = POINTS[i] + (i % 3 == 0 ? (float)f : 0);
@@ -75,7 +82,8 @@ static abc_wmesh *pyramid(made *m, const char *name, int samples, bool changing)
     return mesh;
 }
 
-static void go_below(made *m, const char *name, int samples, double (*entry)(int sample, int k), bool inherits) {
+static void go_below(made *m, const char *name, int samples, double (*entry)(int sample, int k),
+                     bool inherits) {
     abc_wxform *xform = NULL;
     double matrix[16];
     abc_wxform_create(m->parent, name, m->sampling, &xform);
@@ -110,7 +118,8 @@ typedef struct mesh {
 static mesh mesh_at(toile_scene *scene, int collider, int frame) {
     mesh m = {0};
     CHECK(toile_scene_prepare(scene, frame, &error) >= 0, "%s", error.message);
-    CHECK(toile_scene_collider_mesh(scene, collider, &m.vertices, &m.x, &m.triangles, &m.t, &error) >= 0, "%s", error.message);
+    CHECK(toile_scene_collider_mesh(scene, collider, &m.vertices, &m.x, &m.triangles, &m.t, &error) >= 0,
+          "%s", error.message);
     return m;
 }
 
@@ -122,14 +131,17 @@ static bool near(const double *p, double x, double y, double z) {
 static double volume(const mesh *m) {
     double sum = 0;
     for (int i = 0; i < m->triangles; i++) {
-        const double *a = m->x + 3 * m->t[3 * i], *b = m->x + 3 * m->t[3 * i + 1], *c = m->x + 3 * m->t[3 * i + 2];
-        sum += a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0]);
+        const double *a = m->x + 3 * m->t[3 * i], *b = m->x + 3 * m->t[3 * i + 1],
+                     *c = m->x + 3 * m->t[3 * i + 2];
+        sum += a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) +
+               a[2] * (b[0] * c[1] - b[1] * c[0]);
     }
     return sum;
 }
 
-#define SCENE(colliders) \
-    "{\"toile\":1,\"fps\":24,\"frames\":[0,9],\"garments\":[{\"grid\":{\"size\":[1,1],\"resolution\":3},\"place\":{\"origin\":[0,0,50]}}]," \
+#define SCENE(colliders)                                                                                     \
+    "{\"toile\":1,\"fps\":24,\"frames\":[0,9],\"garments\":[{\"grid\":{\"size\":[1,1],\"resolution\":3},"    \
+    "\"place\":{\"origin\":[0,0,50]}}],"                                                                     \
     "\"colliders\":[" colliders "]}"
 
 static void test_hierarchy(void) {
@@ -138,7 +150,8 @@ static void test_hierarchy(void) {
     go_below(&m, "large", 1, doubled, true);
     pyramid(&m, "body", 4, false);
     end(&m);
-    toile_scene *scene = load(SCENE("{\"shape\":\"mesh\",\"abc\":\"tree.abc\",\"scale\":0.5,\"place\":{\"origin\":[0,0,1]}}"));
+    toile_scene *scene =
+        load(SCENE("{\"shape\":\"mesh\",\"abc\":\"tree.abc\",\"scale\":0.5,\"place\":{\"origin\":[0,0,1]}}"));
     CHECK(scene, "%s", error.message);
     if (!scene)
         return;
@@ -147,18 +160,21 @@ static void test_hierarchy(void) {
         mesh got = mesh_at(scene, 0, frame);
         int f = frame < 3 ? frame : 3;
         CHECK(got.vertices == 5 && got.triangles == 6, "%d %d", got.vertices, got.triangles);
-        CHECK(near(got.x, f, f, 1) && near(got.x + 12, f + 0.5, f + 0.5, 2), "frame %d: %g %g %g", frame, got.x[0], got.x[1], got.x[2]);
+        CHECK(near(got.x, f, f, 1) && near(got.x + 12, f + 0.5, f + 0.5, 2), "frame %d: %g %g %g", frame,
+              got.x[0], got.x[1], got.x[2]);
         CHECK(fabs(volume(&got) - 2) < 1e-6, "%g", volume(&got));
     }
     toile_scene_free(scene);
     /* Part of the tree, a frame later, and what is Y up. */
-    scene = load(SCENE("{\"shape\":\"mesh\",\"abc\":\"tree.abc\",\"object\":\"/root/large/body\",\"frame_offset\":1}"));
+    scene = load(SCENE(
+        "{\"shape\":\"mesh\",\"abc\":\"tree.abc\",\"object\":\"/root/large/body\",\"frame_offset\":1}"));
     CHECK(scene && near(mesh_at(scene, 0, 0).x, 2, 2, 0), "%s", error.message);
     toile_scene_free(scene);
     scene = load(SCENE("{\"shape\":\"mesh\",\"abc\":\"tree.abc\",\"up\":\"z\"}"));
     CHECK(scene && near(mesh_at(scene, 0, 1).x + 12, 3, 2, -3), "%s", error.message);
     toile_scene_free(scene);
-    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"tree.abc\",\"object\":\"/root/x\"}")) && strstr(error.message, "/root/large/body"),
+    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"tree.abc\",\"object\":\"/root/x\"}")) &&
+              strstr(error.message, "/root/large/body"),
           "%s", error.message);
 }
 
@@ -215,18 +231,22 @@ static void test_changing_faces(void) {
         CHECK(fabs(far - (frame + 1)) < 1e-6, "frame %d reaches %g", frame, far);
         CHECK(different == (frame % 2 ? 4 : 6), "frame %d has %d triangles", frame, different);
         if (frame > 0)
-            CHECK(toile_advance(toile_scene_world(scene), 1 / 24.0) >= 0, "%s", toile_message(toile_scene_world(scene)));
+            CHECK(toile_advance(toile_scene_world(scene), 1 / 24.0) >= 0, "%s",
+                  toile_message(toile_scene_world(scene)));
     }
     toile_scene_free(scene);
-    CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"open.abc\",\"uv\":\"flat\"}]}") && strstr(error.message, "faces change"), "%s",
-          error.message);
+    CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"open.abc\",\"uv\":\"flat\"}]}") &&
+              strstr(error.message, "faces change"),
+          "%s", error.message);
 }
 
 /* ---- garments ---- */
 
 static void test_garment(void) {
-    static const float points[] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 2, 0, 0, 2, 1, 0}, uvs[] = {0, 0, 1, 0, 1, 1, 0, 1, 2, 0, 2, 1};
-    static const int32_t counts[] = {4, 3, 3}, corners[] = {0, 1, 2, 3, 1, 4, 5, 1, 5, 2}, left[] = {0}, right[] = {1, 2};
+    static const float points[] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 2, 0, 0, 2, 1, 0},
+                       uvs[] = {0, 0, 1, 0, 1, 1, 0, 1, 2, 0, 2, 1};
+    static const int32_t counts[] = {4, 3, 3}, corners[] = {0, 1, 2, 3, 1, 4, 5, 1, 5, 2}, left[] = {0},
+                         right[] = {1, 2};
     made m = begin("cloth.abc", ABC_UNIFORM, true);
     abc_wmesh *mesh = NULL;
     abc_wfaceset *set = NULL;
@@ -234,7 +254,8 @@ static void test_garment(void) {
     for (int i = 0; i < 10; i++)
         index[i] = (uint32_t)corners[i];
     abc_wmesh_create(m.parent, &(abc_wmesh_def){"cloth", m.sampling, "UVMap"}, &mesh);
-    const abc_mesh_data data = {points, 6, counts, 3, corners, 10, NULL, {uvs, 6, index, 10, ABC_SCOPE_CORNER}, {0}};
+    const abc_mesh_data data = {
+        points, 6, counts, 3, corners, 10, NULL, {uvs, 6, index, 10, ABC_SCOPE_CORNER}, {0}};
     abc_wmesh_write(mesh, &data);
     abc_wmesh_add_faceset(mesh, "left", true, 0, &set);
     abc_wfaceset_write(set, left, 1);
@@ -243,24 +264,31 @@ static void test_garment(void) {
     abc_wmesh_add_faceset(mesh, "material_x", false, 0, &set);
     abc_wfaceset_write(set, right, 2);
     end(&m);
-    toile_scene *scene = load("{\"toile\":1,\"fps\":24,\"frames\":[1,3],\"garments\":[{\"name\":\"g\",\"abc\":\"cloth.abc\",\"panels\":{"
+    toile_scene *scene = load("{\"toile\":1,\"fps\":24,\"frames\":[1,3],\"garments\":[{\"name\":\"g\","
+                              "\"abc\":\"cloth.abc\",\"panels\":{"
                               "\"right\":{\"fabric\":\"denim\"}}}]}");
     CHECK(scene, "%s", error.message);
     if (scene) {
         toile_world *world = toile_scene_world(scene);
         double uv[24], x[18];
         int panels[4];
-        CHECK(toile_panel_count(world, 0) == 2 && strcmp(toile_panel_name(world, 0, 1), "right") == 0, "%d panels",
-              toile_panel_count(world, 0));
-        CHECK(toile_triangle_count(world, 0) == 4 && toile_vertex_count(world, 0) == 6, "%d", toile_triangle_count(world, 0));
-        CHECK(toile_get_triangles(world, 0, NULL, panels, uv) >= 0 && toile_get_positions(world, 0, x) >= 0, "%s", toile_message(world));
-        CHECK(panels[0] == 0 && panels[1] == 0 && panels[2] == 1 && panels[3] == 1, "%d %d", panels[0], panels[3]);
-        CHECK(near(x + 15, 2, 1, 0) && uv[18] + uv[20] + uv[22] == 4, "%g %g", x[15], uv[18] + uv[20] + uv[22]);
-        CHECK(toile_scene_prepare(scene, 2, &error) >= 0 && toile_advance(world, 1 / 24.0) >= 0, "%s", toile_message(world));
+        CHECK(toile_panel_count(world, 0) == 2 && strcmp(toile_panel_name(world, 0, 1), "right") == 0,
+              "%d panels", toile_panel_count(world, 0));
+        CHECK(toile_triangle_count(world, 0) == 4 && toile_vertex_count(world, 0) == 6, "%d",
+              toile_triangle_count(world, 0));
+        CHECK(toile_get_triangles(world, 0, NULL, panels, uv) >= 0 && toile_get_positions(world, 0, x) >= 0,
+              "%s", toile_message(world));
+        CHECK(panels[0] == 0 && panels[1] == 0 && panels[2] == 1 && panels[3] == 1, "%d %d", panels[0],
+              panels[3]);
+        CHECK(near(x + 15, 2, 1, 0) && uv[18] + uv[20] + uv[22] == 4, "%g %g", x[15],
+              uv[18] + uv[20] + uv[22]);
+        CHECK(toile_scene_prepare(scene, 2, &error) >= 0 && toile_advance(world, 1 / 24.0) >= 0, "%s",
+              toile_message(world));
     }
     toile_scene_free(scene);
-    CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"cloth.abc\",\"panels\":{\"rigth\":{}}}]}") && strstr(error.message, "right"), "%s",
-          error.message);
+    CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"cloth.abc\",\"panels\":{\"rigth\":{}}}]}") &&
+              strstr(error.message, "right"),
+          "%s", error.message);
 }
 
 /* ---- refusals and the corpus ---- */
@@ -269,14 +297,20 @@ static void test_refusals(void) {
     FILE *file = fopen(path_of("old.abc"), "wb");
     fputs("\211HDF\r\n\032\n and more", file);
     fclose(file);
-    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"old.abc\"}")) && strstr(error.message, "abcconvert"), "%s", error.message);
-    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"none.abc\"}")) && error.status == TOILE_IO, "%s", error.message);
-    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"obj\":\"a.obj\",\"object\":\"/x\"}")) && strstr(error.message, "abc"), "%s", error.message);
-    CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"a.abc\",\"obj\":\"a.obj\"}]}") && strstr(error.message, "only one of them"), "%s",
+    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"old.abc\"}")) && strstr(error.message, "abcconvert"),
+          "%s", error.message);
+    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"none.abc\"}")) && error.status == TOILE_IO, "%s",
           error.message);
+    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"obj\":\"a.obj\",\"object\":\"/x\"}")) &&
+              strstr(error.message, "abc"),
+          "%s", error.message);
+    CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"a.abc\",\"obj\":\"a.obj\"}]}") &&
+              strstr(error.message, "only one of them"),
+          "%s", error.message);
     made m = begin("empty.abc", ABC_UNIFORM, true);
     end(&m);
-    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"empty.abc\"}")) && strstr(error.message, "no mesh"), "%s", error.message);
+    CHECK(!load(SCENE("{\"shape\":\"mesh\",\"abc\":\"empty.abc\"}")) && strstr(error.message, "no mesh"),
+          "%s", error.message);
 }
 
 static void test_corpus(void) {
@@ -291,7 +325,8 @@ static void test_corpus(void) {
             if (!strstr(entry->d_name, ".abc"))
                 continue;
             char *whole = realpath(list, NULL);
-            snprintf(text, sizeof text, SCENE("{\"shape\":\"mesh\",\"scale\":0.001,\"abc\":\"%s/%s\"}"), whole, entry->d_name);
+            snprintf(text, sizeof text, SCENE("{\"shape\":\"mesh\",\"scale\":0.001,\"abc\":\"%s/%s\"}"),
+                     whole, entry->d_name);
             free(whole);
             toile_scene *scene = load(text);
             for (int frame = 0; scene && frame < 3; frame++)

@@ -1,7 +1,8 @@
-/* A fuzz target is one reader behind one function. The same file is built two ways: with libFuzzer (TOILE_FUZZ, clang),
- * and with replay.c as an ordinary test that needs no fuzzer.
+/* A fuzz target is one reader behind one function. The same file is built two ways: with libFuzzer
+ * (TOILE_FUZZ, clang), and with replay.c as an ordinary test that needs no fuzzer.
  *
- * A reader may refuse whatever it likes; it may not crash, leak, read out of bounds or take memory without limit. */
+ * A reader may refuse whatever it likes; it may not crash, leak, read out of bounds or take memory without
+ * limit. */
 #ifndef TOILE_FUZZ_H
 #define TOILE_FUZZ_H
 

@@ -46,7 +46,8 @@ static void read_mesh(walk *w, abc_object *object) {
         for (size_t c = 0; sample.uvs.values && sample.uvs.indices && c < sample.uvs.index_count; c++)
             sum += ((const float *)sample.uvs.values)[2 * (size_t)sample.uvs.indices[c]];
         for (size_t p = 0; p < info.param_count && p < 8; p++)
-            abc_param_read(w->reader, object, abc_mesh_param(w->reader, object, p), i, ABC_TURN_POINT, &values);
+            abc_param_read(w->reader, object, abc_mesh_param(w->reader, object, p), i, ABC_TURN_POINT,
+                           &values);
     }
     if (sum == 12345.678f) /* the sum is used, so that it is made */
         w->reads--;
@@ -114,8 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 /* ---- seeds ---- */
 
-static void write_mesh(abc_writer *writer, abc_wobject *parent, const char *name, uint32_t sampling, int frames,
-                       bool changing) {
+static void write_mesh(abc_writer *writer, abc_wobject *parent, const char *name, uint32_t sampling,
+                       int frames, bool changing) {
     static const float points[] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0.5f, 0.5f, 1};
     static const float uvs[] = {0, 0, 1, 0, 1, 1, 0, 1};
     static const int32_t counts[] = {4, 3}, corners[] = {0, 1, 2, 3, 0, 1, 4}, set[] = {1};
@@ -140,8 +141,12 @@ static void write_mesh(abc_writer *writer, abc_wobject *parent, const char *name
         abc_wmesh_write(mesh, &data);
         if (f == 0)
             abc_wmesh_add_param(mesh,
-                                &(abc_wparam_def){.name = "Pref", .pod = ABC_FLOAT, .extent = 3, .scope = ABC_SCOPE_POINT,
-                                                  .interpretation = "vector", .turn = ABC_TURN_POINT},
+                                &(abc_wparam_def){.name = "Pref",
+                                                  .pod = ABC_FLOAT,
+                                                  .extent = 3,
+                                                  .scope = ABC_SCOPE_POINT,
+                                                  .interpretation = "vector",
+                                                  .turn = ABC_TURN_POINT},
                                 &param);
         abc_wparam_write(param, points, 5, NULL, 0);
     }
@@ -173,7 +178,8 @@ void fuzz_seeds(fuzz_put *put, void *user) {
             abc_wxform_write(xform, matrix, true);
         }
         write_mesh(writer, abc_wxform_object(xform), "mesh", sampling, 4, kind == 3);
-        const abc_wproperty_def text = {"text", ABC_ARRAY, kind & 1 ? ABC_WSTRING : ABC_STRING, 1, 0, {NULL, 0}};
+        const abc_wproperty_def text = {"text", ABC_ARRAY, kind & 1 ? ABC_WSTRING : ABC_STRING,
+                                        1,      0,         {NULL, 0}};
         abc_wproperty *property = NULL;
         abc_wproperty_create(abc_wobject_properties(abc_writer_top(writer)), &text, &property);
         abc_wproperty_write(property, (const char *const[]){"one", "zwei", ""}, 3);

@@ -29,8 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 void fuzz_seeds(fuzz_put *put, void *user) {
     static const char *const texts[] = {
-        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nvt 0 0\nvt 1 0\nvt 0 1\nvt 1 1\ng front\nf 1/1 2/2 3/3\ng back\nf 2/2 4/4 3/3\n",
-        "# quads\no a\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 2 1e-1\nv 1 2 .1\nusemtl m\ns off\nf -6 -5 -4 -3\nf 4 3 6 5\n",
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nvt 0 0\nvt 1 0\nvt 0 1\nvt 1 1\ng front\nf 1/1 2/2 3/3\ng "
+        "back\nf 2/2 4/4 3/3\n",
+        "# quads\no a\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 2 1e-1\nv 1 2 .1\nusemtl m\ns off\nf -6 -5 -4 "
+        "-3\nf 4 3 6 5\n",
         "v 0 0 0 \\\n1\nv 1 0 0\r\nv 0 1 0\r\nvn 0 0 1\nf 1//1 2//1 3//1\nmtllib x.mtl\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         put(user, texts[i], strlen(texts[i]));

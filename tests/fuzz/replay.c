@@ -42,15 +42,20 @@ static uint64_t chance(uint64_t below) {
 
 /* A few changes: flipped bits, wild numbers, cuts, pieces copied elsewhere. */
 static size_t damage(uint8_t *data, size_t size) {
-    static const uint64_t wild[] = {0, 1, 0x7f, 0xff, 0x7fffffff, 0xffffffff, UINT64_C(1) << 63, UINT64_MAX, 1 << 16};
+    static const uint64_t wild[] = {0,          1,      0x7f, 0xff, 0x7fffffff, 0xffffffff, UINT64_C(1) << 63,
+                                    UINT64_MAX, 1 << 16};
     for (uint64_t changes = 1 + chance(4); changes > 0 && size > 8; changes--) {
         size_t at = chance(size), length = 1 + chance(8);
         switch (chance(6)) {
         case 0: data[at] ^= (uint8_t)(1u << chance(8)); break;
         case 1: data[at] = (uint8_t)chance(256); break;
-        case 2: memcpy(data + (at > size - 8 ? size - 8 : at), &wild[chance(sizeof wild / sizeof *wild)], length); break;
+        case 2:
+            memcpy(data + (at > size - 8 ? size - 8 : at), &wild[chance(sizeof wild / sizeof *wild)], length);
+            break;
         case 3: size = chance(8) ? size : at; break;
-        case 4: memmove(data + at, data + chance(size - length), size - at < length ? size - at : length); break;
+        case 4:
+            memmove(data + at, data + chance(size - length), size - at < length ? size - at : length);
+            break;
         case 5:
             memmove(data + at, data + at + 1, size - at - 1);
             size--;
@@ -112,6 +117,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < s.count; i++)
         free(s.item[i].data);
     /* Whatever goes wrong ends the program before this line. */
-    printf("%d seeds, %d damaged inputs\n%d passed, %d failed\n", s.count, runs, s.count + runs, s.count == 0);
+    printf("%d seeds, %d damaged inputs\n%d passed, %d failed\n", s.count, runs, s.count + runs,
+           s.count == 0);
     return s.count == 0;
 }
