@@ -1,46 +1,67 @@
-/* The bake: load the scene, then for every frame tell the world where colliders and pins go, advance, append to the
- * cache, and every few seconds write a checkpoint. In that order: a checkpoint never names a frame that the cache does
- * not have, so whatever ends the process, the next --resume finds frame and state together.
+/* The bake: load the scene, then for every frame tell the world where colliders and pins go, advance, hand
+ * the frame to the thread that writes the cache, and every few seconds a checkpoint. In that order: a
+ * checkpoint never names a frame that the cache does not have, so whatever ends the process, the next
+ * --resume finds frame and state together. A frame is told of as finished when it is on disk.
  *
- * Resuming restores the exact state and simulates the frames after it anew, holding the hash of each against the cached
- * one: the result has the bits of a bake that was never stopped, and no finished frame is lost or doubted. */
+ * Resuming restores the exact state and simulates the frames after it anew, holding the hash of each against
+ * the cached one: the result has the bits of a bake that was never stopped, and no finished frame is lost or
+ * doubted.
+ *
+ * Where frames are to be replaced (a start frame, a changed scene) the bake goes into CACHE.redo, which
+ * begins with a copy of the frames that stay. It takes the cache's place when it has as many frames as that,
+ * or all it wants; until then the old frames are where they were, and --resume goes on with the new ones. */
 #include "bake.h"
 
+#include "bake_change.h"
 #include "cache.h"
 #include "intersect.h"
 #include "report.h"
 #include "scene.h"
+#include "xdmf.h"
 
 #include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-/* A checkpoint costs a wait for the disk; so much work is at stake between two. */
+/* A checkpoint is a copy of all there is; so much work is at stake between two. */
 #define CHECKPOINT_SECONDS 2.0
+enum { PENDING_MOST = 64 }; /* frames that may wait for the disk; more than the writer has slots */
 
 typedef struct bake {
     const toile_bake_options *options;
-    toile_memory memory;
+    toile_memory memory, cache_memory; /* the second is the writing thread's while there is one */
     toile_error error;
+    pthread_mutex_t telling; /* for the two below, which both threads use */
     toile_progress progress;
     toile_report report;
     toile_scene *scene;
     toile_world *world;
+    char *redo_path;
+    const char *work_path; /* the cache, or CACHE.redo */
     toile_cache *cache;
-    int first, last; /* planned */
-    int finished;    /* frames in the cache, counted from first */
+    toile_cache_writer *writer;
+    toile_lock *lock;                       /* on the cache while work_path is another file */
+    int old_finished;                       /* frames in the cache that CACHE.redo is to replace */
+    toile_statistics pending[PENDING_MOST]; /* of frames on their way to the disk, by frame number modulo */
+    int first, last;                        /* planned */
+    int finished;                           /* frames in the cache, counted from first */
     int resumed_from;
-    int checkpoint_frame;      /* of the checkpoint on disk */
-    double checkpoint_time;    /* when it was written, toile_now() */
-    int world_frame;           /* that the world has reached */
-    bool complete_before; /* there was nothing left to resume */
+    int checkpoint_frame;   /* of the checkpoint on disk */
+    double checkpoint_time; /* when it was written, toile_now() */
+    int world_frame;        /* that the world has reached */
+    bool complete_before;   /* there was nothing left to resume */
     int garment_count;
     toile_garment_view *garments;
-    float **positions, **velocities; /* per garment, as stored */
-    double *numbers;                 /* room for one garment's vectors */
+    float **positions, **velocities;     /* per garment, of the last frame; for the judge */
+    double *numbers;                     /* room for one garment's vectors */
+    double position_step, velocity_step; /* of stored values; 0: as exact as float32 */
     void *state;
     size_t state_size;
 } bake;
@@ -86,13 +107,17 @@ static toile_status world_failed(bake *b, toile_status status, const char *doing
 
 /* What the library has to say while it runs; only warnings are worth a line. */
 static void on_log(void *user, int level, const char *line) {
-    if (level > 0)
-        toile_progress_warn(user, line);
+    bake *b = user;
+    if (level <= 0)
+        return;
+    pthread_mutex_lock(&b->telling);
+    toile_progress_warn(&b->progress, line);
+    pthread_mutex_unlock(&b->telling);
 }
 
 static toile_status load_scene(bake *b) {
     const toile_bake_options *options = b->options;
-    const toile_hooks hooks = {.log = on_log, .user = &b->progress};
+    const toile_hooks hooks = {.log = on_log, .user = b};
     char threads[32];
     const char **sets = toile_alloc(&b->memory, (size_t)options->set_count + 1, sizeof *sets);
     if (!sets)
@@ -127,33 +152,11 @@ static toile_status load_scene(bake *b) {
     return TOILE_OK;
 }
 
-/* Makes the file names of the scene's meshes absolute, so that the scene in the cache can be read from
- * anywhere. */
-static void point_to_files(json_t *scene, const char *scene_path) {
-    static const char *const LISTS[] = {"garments", "colliders"}, *const KEYS[] = {"obj", "obj_sequence"};
-    char *folder = realpath(scene_path, NULL);
-    if (!folder)
-        return;
-    *strrchr(folder, '/') = 0;
-    for (int list = 0; list < 2; list++) {
-        size_t i;
-        json_t *object;
-        json_array_foreach(json_object_get(scene, LISTS[list]), i, object) {
-            for (int k = 0; k < 2; k++) {
-                const char *file = json_string_value(json_object_get(object, KEYS[k]));
-                if (file && file[0] != '/')
-                    json_object_set_new(object, KEYS[k], json_sprintf("%s/%s", folder, file));
-            }
-        }
-    }
-    free(folder);
-}
-
 /* The scene as the cache keeps it; null when memory is out. */
 static json_t *scene_to_keep(const bake *b) {
     json_t *scene = json_loads(toile_scene_resolved_json(b->scene), 0, NULL);
     if (scene)
-        point_to_files(scene, b->options->scene_path);
+        toile_point_to_files(scene, b->options->scene_path);
     return scene;
 }
 
@@ -256,28 +259,66 @@ static void free_garments(bake *b) {
 
 /* ---- frames ---- */
 
-static toile_status read_positions(bake *b) {
+/* The largest power of two whose half is not above the error: multiples of it end in zero bits, which pack
+ * well, and are exact in float32. */
+static double step_for(double error) {
+    return error > 0 ? exp2(floor(log2(2 * error))) : 0;
+}
+
+static void store(const double *from, float *to, size_t count, double step) {
+    if (step > 0)
+        for (size_t i = 0; i < count; i++)
+            to[i] = (float)(step * rint(from[i] / step));
+    else
+        to_float(from, to, count);
+}
+
+/* The world's present state as it is stored. */
+static toile_status read_frame(bake *b, float *const *positions, float *const *velocities) {
     for (int g = 0; g < b->garment_count; g++) {
         size_t count = 3 * (size_t)b->garments[g].vertex_count;
         toile_status status = toile_get_positions(b->world, g, b->numbers);
         if (status < 0)
             return world_failed(b, status, "positions");
-        to_float(b->numbers, b->positions[g], count);
+        store(b->numbers, positions[g], count, b->position_step);
         status = toile_get_velocities(b->world, g, b->numbers);
         if (status < 0)
             return world_failed(b, status, "velocities");
-        to_float(b->numbers, b->velocities[g], count);
+        store(b->numbers, velocities[g], count, b->velocity_step);
     }
     return TOILE_OK;
 }
 
-/* The exact state after `frame`, beside the cache. */
+/* A frame is on disk: called by the writing thread. The start frame is not news. */
+static void on_frame(void *user, int frame) {
+    bake *b = user;
+    const toile_statistics *statistics = &b->pending[(unsigned)frame % PENDING_MOST];
+    if (frame == b->first)
+        return;
+    pthread_mutex_lock(&b->telling);
+    toile_report_frame(&b->report, frame, statistics);
+    toile_progress_frame(&b->progress, frame, statistics);
+    pthread_mutex_unlock(&b->telling);
+}
+
+static toile_status start_writer(bake *b) {
+    const toile_cache_writer_def def = {.cache = b->cache,
+                                        .path = b->work_path,
+                                        .fingerprint = toile_scene_fingerprint(b->scene),
+                                        .state_size = b->state_size,
+                                        .lock = b->lock,
+                                        .on_frame = on_frame,
+                                        .user = b};
+    return toile_cache_writer_start(&b->memory, &def, &b->writer, &b->error);
+}
+
+/* The exact state after `frame`, beside the cache; only while there is no writer. */
 static toile_status write_checkpoint(bake *b, int frame) {
     double began = toile_now();
     toile_status status = toile_save_state(b->world, b->state, b->state_size);
     if (status < 0)
         return world_failed(b, status, "the state");
-    status = toile_checkpoint_write(b->options->cache_path, toile_scene_fingerprint(b->scene), frame, b->state,
+    status = toile_checkpoint_write(b->work_path, toile_scene_fingerprint(b->scene), frame, b->state,
                                     b->state_size, &b->error);
     if (status >= 0) {
         b->checkpoint_frame = frame;
@@ -287,30 +328,43 @@ static toile_status write_checkpoint(bake *b, int frame) {
     return status;
 }
 
-/* The world's present state as the next frame of the cache, and a checkpoint now and then: frames after it are
- * simulated anew on --resume, to the same bits. */
+/* The same by the writer, if the one before is through. */
+static toile_status push_checkpoint(bake *b, int frame) {
+    void *state = toile_cache_writer_state(b->writer);
+    if (!state)
+        return TOILE_OK;
+    toile_status status = toile_save_state(b->world, state, b->state_size);
+    if (status < 0)
+        return world_failed(b, status, "the state");
+    toile_cache_writer_push_state(b->writer, frame);
+    b->checkpoint_time = toile_now();
+    return TOILE_OK;
+}
+
+/* The world's present state as the next frame of the cache, and a checkpoint now and then: frames after it
+ * are simulated anew on --resume, to the same bits. */
 static toile_status write_frame(bake *b, int frame) {
     double began = toile_now();
-    toile_statistics statistics = {0};
-    toile_get_statistics(b->world, false, &statistics);
-    toile_status status = read_positions(b);
+    toile_statistics *statistics = &b->pending[(unsigned)frame % PENDING_MOST];
+    toile_cache_slot slot;
+    toile_status status = toile_cache_writer_slot(b->writer, &slot, &b->error);
+    if (status >= 0)
+        status = read_frame(b, slot.positions, slot.velocities);
     if (status < 0)
         return status;
-#define NUMBER(id) .id = (double)statistics.id,
+    memset(statistics, 0, sizeof *statistics);
+    toile_get_statistics(b->world, false, statistics);
+#define NUMBER(id) .id = (double)statistics->id,
     const toile_frame_view view = {.frame = frame,
                                    .time = toile_time(b->world),
                                    .state_hash = toile_state_hash(b->world),
-                                   .numbers = {TOILE_FRAME_NUMBERS(NUMBER)},
-                                   .positions = (const float *const *)b->positions,
-                                   .velocities = (const float *const *)b->velocities};
+                                   .numbers = {TOILE_FRAME_NUMBERS(NUMBER)}};
 #undef NUMBER
-    status = toile_cache_append(b->cache, &view, &b->error);
-    if (status < 0)
-        return status;
-    b->finished = frame - b->first + 1;
+    toile_cache_writer_push(b->writer, &view);
+    if (frame == b->first || toile_now() - b->checkpoint_time >= CHECKPOINT_SECONDS)
+        status = push_checkpoint(b, frame);
     b->report.write_seconds += toile_now() - began;
-    return frame == b->first || toile_now() - b->checkpoint_time >= CHECKPOINT_SECONDS ? write_checkpoint(b, frame)
-                                                                                       : TOILE_OK;
+    return status;
 }
 
 static toile_status place_inputs(bake *b, int frame) {
@@ -345,131 +399,110 @@ static toile_status check_overwrite(bake *b) {
     return TOILE_OK;
 }
 
+/* What the cache is to say of the bake. *text and *inputs are what it points to, to be freed. */
+static toile_status make_header(bake *b, toile_cache_header *header, char **text, char **inputs) {
+    json_t *scene = scene_to_keep(b), *files = scene ? toile_describe_inputs(scene) : NULL;
+    *text = scene ? json_dumps(scene, JSON_INDENT(2)) : NULL;
+    *inputs = files ? json_dumps(files, JSON_COMPACT) : NULL;
+    json_decref(files);
+    json_decref(scene);
+    if (!*text || !*inputs)
+        return toile_fail_memory(&b->error, "the scene's text");
+    *header = (toile_cache_header){.scene_name = toile_scene_name(b->scene),
+                                   .settings_json = *text,
+                                   .library_version = toile_version(),
+                                   .fingerprint = toile_scene_fingerprint(b->scene),
+                                   .fps = toile_scene_fps(b->scene),
+                                   .first_frame = b->first,
+                                   .last_frame = b->last,
+                                   .garment_count = b->garment_count,
+                                   .garments = b->garments,
+                                   .position_error = b->position_step / 2,
+                                   .velocity_error = b->velocity_step / 2,
+                                   .inputs_json = *inputs};
+    return TOILE_OK;
+}
+
+/* Makes work_path anew with the first `keep` frames of `from`, or with none. */
+static toile_status create_cache(bake *b, toile_cache *from, int keep) {
+    toile_cache_header header;
+    char *text = NULL, *inputs = NULL;
+    toile_status status = make_header(b, &header, &text, &inputs);
+    if (status >= 0)
+        status = toile_cache_create_from(&b->cache_memory, b->work_path, &header, from, keep, &b->cache,
+                                         &b->error);
+    free(text);
+    free(inputs);
+    return status;
+}
+
+static void remove_redo(bake *b) {
+    unlink(b->redo_path);
+    toile_cache_sweep(b->redo_path);
+    toile_checkpoint_remove(b->redo_path);
+}
+
 static toile_status start_fresh(bake *b) {
     toile_status status = check_overwrite(b);
-    if (status < 0)
-        return status;
-    json_t *scene = scene_to_keep(b);
-    char *text = scene ? json_dumps(scene, JSON_INDENT(2)) : NULL;
-    json_decref(scene);
-    if (!text)
-        return toile_fail_memory(&b->error, "the scene's text");
-    const toile_cache_header header = {.scene_name = toile_scene_name(b->scene),
-                                       .settings_json = text,
-                                       .library_version = toile_version(),
-                                       .fingerprint = toile_scene_fingerprint(b->scene),
-                                       .fps = toile_scene_fps(b->scene),
-                                       .first_frame = b->first,
-                                       .last_frame = b->last,
-                                       .garment_count = b->garment_count,
-                                       .garments = b->garments};
-    status = place_inputs(b, b->first);
+    if (status >= 0) {
+        b->position_step = step_for(b->options->position_error);
+        /* Over one frame it moves a thing by as much as its position may be off. */
+        b->velocity_step = step_for(b->options->position_error * toile_scene_fps(b->scene));
+        status = place_inputs(b, b->first);
+    }
     if (status >= 0)
-        status = toile_cache_create(&b->memory, b->options->cache_path, &header, &b->cache, &b->error);
-    free(text);
+        status = create_cache(b, NULL, 0);
     if (status < 0)
         return status;
-    /* One of an earlier bake does not belong to the new file. */
+    /* Those of an earlier bake do not belong to the new file. */
     toile_checkpoint_remove(b->options->cache_path);
-    return write_frame(b, b->first);
+    remove_redo(b);
+    status = start_writer(b);
+    if (status >= 0)
+        status = write_frame(b, b->first);
+    b->finished = 1;
+    return status;
 }
 
 /* ---- a bake that goes on ---- */
 
-typedef struct changes {
-    char text[512];
-    size_t used;
-    int count, told; /* how many there are, how many are in the text */
-} changes;
-
-static void add_change(changes *c, const char *path, const json_t *before, const json_t *after) {
-    c->count++;
-    char *old = before ? json_dumps(before, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    char *new = after ? json_dumps(after, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    char line[256];
-    int length = snprintf(line, sizeof line, "%s%s: %.60s -> %.60s", c->used ? "; " : "", path,
-                          old ? old : "absent", new ? new : "absent");
-    if (length > 0 && c->used + (size_t)length < sizeof c->text) {
-        memcpy(c->text + c->used, line, (size_t)length + 1);
-        c->used += (size_t)length;
-        c->told++;
-    }
-    free(old);
-    free(new);
-}
-
-/* Lists where two values differ, object by object and element by element. */
-static void compare_json(changes *c, const char *path, json_t *before, json_t *after) {
-    char inner[256];
-    if (json_is_object(before) && json_is_object(after)) {
-        const char *key;
-        json_t *value;
-        json_object_foreach(before, key, value) {
-            snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", key);
-            json_t *other = json_object_get(after, key);
-            if (other)
-                compare_json(c, inner, value, other);
-            else
-                add_change(c, inner, value, NULL);
-        }
-        json_object_foreach(after, key, value) {
-            snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", key);
-            if (!json_object_get(before, key))
-                add_change(c, inner, NULL, value);
-        }
-    } else if (json_is_array(before) && json_is_array(after) &&
-               json_array_size(before) == json_array_size(after)) {
-        for (size_t i = 0; i < json_array_size(before); i++) {
-            snprintf(inner, sizeof inner, "%s[%zu]", path, i);
-            compare_json(c, inner, json_array_get(before, i), json_array_get(after, i));
-        }
-    } else if (!json_equal(before, after)) {
-        add_change(c, path, before, after);
-    }
-}
-
-/* What may change between a bake and its continuation. */
-static void forget_harmless(json_t *scene) {
-    static const char *const KEYS[] = {"$schema", "name", "description", "frames", "resolution"};
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
-        json_object_del(scene, KEYS[i]);
-    json_object_del(json_object_get(scene, "settings"), "threads");
-}
-
-/* The cache's scene and the present one differ: refused, or said and gone on with after --force. */
-static toile_status tell_changed(bake *b, const char *cached_json) {
-    changes c = {.used = 0};
-    json_t *before = json_loads(cached_json, 0, NULL), *after = scene_to_keep(b);
-    forget_harmless(before);
-    forget_harmless(after);
-    if (before && after)
-        compare_json(&c, "", before, after);
-    json_decref(before);
-    json_decref(after);
+/* The cache's scene and the present one differ: refused, or said and gone on with after --force or a start
+ * frame. */
+static toile_status tell_changed(bake *b, const toile_cache_header *header, bool consent) {
     char what[1024];
-    snprintf(
-        what, sizeof what, "the scene is not the one that %s was baked from: %s%s", b->options->cache_path,
-        c.count ? c.text : "a file that it names has changed, or it was baked by another version of Toile",
-        c.told < c.count ? "; and more" : "");
-    if (b->options->force) {
+    json_t *scene = scene_to_keep(b);
+    toile_describe_change(header, scene, b->options->cache_path, what, sizeof what);
+    json_decref(scene);
+    if (consent) {
         toile_progress_warn(&b->progress, what);
         return TOILE_OK;
     }
-    return toile_fail(
-        &b->error, TOILE_INVALID,
-        "%.700s. Undo the change, bake anew without --resume, or go on regardless with --resume --force",
-        what);
+    return toile_fail(&b->error, TOILE_INVALID,
+                      "%.640s. Undo the change, bake anew without --resume, go on regardless with --resume "
+                      "--force, or from "
+                      "frame N with --resume --frames N-%d",
+                      what, b->last);
 }
 
-/* --frames A-B with --resume: A may say the frame that comes next, and nothing else. */
+/* --resume --frames N-B: frames from N on are made anew. N at the scene's first frame says nothing: that is a
+ * new bake. */
+static bool start_frame(const bake *b, int *start) {
+    const toile_frame_range *frames = &b->options->frames;
+    *start = frames->first;
+    return frames->given && frames->first != b->first;
+}
+
 static toile_status check_start(bake *b, int next) {
     const toile_frame_range *frames = &b->options->frames;
-    if (!frames->given || frames->first == b->first || frames->first == next)
+    int start;
+    if (!start_frame(b, &start) || (start > b->first && start <= next))
         return TOILE_OK;
     return toile_fail(&b->error, TOILE_INVALID,
-                      "--resume --frames %d-%d: %s goes on at frame %d and nowhere else; write --frames %d-%d, or start "
-                      "anew without --resume",
-                      frames->first, frames->last, b->options->cache_path, next, next, frames->last);
+                      "--resume --frames %d-%d: %s has frames %d to %d, so it goes on at frame %d or any "
+                      "before; write --frames "
+                      "%d-%d, or start anew without --resume",
+                      frames->first, frames->last, b->options->cache_path, b->first, next - 1, next, next,
+                      frames->last);
 }
 
 /* Restores the state after `frame`; the cache must hold that frame with the same hash. */
@@ -480,12 +513,12 @@ static toile_status restore(bake *b, int frame, const void *state, size_t size, 
     status = toile_restore_state(b->world, state, size);
     if (status < 0)
         return world_failed(b, status, "the checkpoint does not fit the scene; bake anew without --resume");
-    if (!b->options->force && toile_state_hash(b->world) != cached_hash)
+    if (toile_state_hash(b->world) != cached_hash)
         return toile_fail(
             &b->error, TOILE_FORMAT,
             "the checkpoint %s.state is not of the cache beside it (frame %d differs); bake anew "
             "without --resume",
-            b->options->cache_path, frame);
+            b->work_path, frame);
     return TOILE_OK;
 }
 
@@ -514,83 +547,242 @@ static toile_status replay(bake *b, toile_cache *old, int frame) {
             return status;
         if (toile_state_hash(b->world) != cached.state_hash)
             return toile_fail(&b->error, TOILE_FORMAT,
-                              "frame %d comes out differently from the one in %s: it was baked by another build of Toile or "
+                              "frame %d comes out differently from the one in %s: it was baked by another "
+                              "build of Toile or "
                               "changed since. Bake anew without --resume",
-                              frame, b->options->cache_path);
+                              frame, b->work_path);
     }
     return TOILE_OK;
 }
 
-static toile_status start_resumed(bake *b) {
-    const char *path = b->options->cache_path;
-    toile_cache *old = NULL;
-    void *state = NULL;
-    size_t size;
-    uint64_t fingerprint;
-    int frame;
-    toile_cache_frame cached;
-    toile_status status = toile_cache_open(&b->memory, path, &old, &b->error);
-    if (status < 0)
-        goto out;
-    const toile_cache_header *header = toile_cache_get_header(old);
-    int finished = toile_cache_frame_count(old);
+/* Everything that was pushed is on disk, or the reason why not is known. */
+static toile_status end_writer(bake *b, toile_error *error) {
+    if (!b->writer)
+        return TOILE_OK;
+    toile_cache_writer_wait(b->writer, NULL);
+    int frame = toile_cache_writer_checkpoint(b->writer);
+    if (frame != INT_MIN)
+        b->checkpoint_frame = frame;
+    toile_status status = toile_cache_writer_finish(b->writer, error);
+    b->writer = NULL;
+    return status;
+}
 
+/* CACHE.redo takes the cache's place. Its frames from old_first on are the new ones. */
+static toile_status take_place(bake *b, int old_first) {
+    toile_status status = toile_cache_rename(b->cache, b->options->cache_path, &b->error);
+    if (status < 0)
+        return status;
+    toile_checkpoint_move(b->redo_path, b->options->cache_path, old_first);
+    toile_cache_sweep(b->redo_path);
+    b->work_path = b->options->cache_path;
+    /* Its lock was overwritten by the cache's own. */
+    toile_lock_release(b->lock);
+    b->lock = NULL;
+    return TOILE_OK;
+}
+
+/* Whether CACHE.redo holds what this run is about: a replacement of the same scene that was stopped. Else it
+ * goes. */
+static bool redo_continues(bake *b) {
+    toile_cache *redo = NULL;
+    struct stat info;
+    int start;
+    if (stat(b->redo_path, &info) != 0) {
+        /* Killed between the renames of take_place: the checkpoints follow now. */
+        char *state = NULL;
+        if (asprintf(&state, "%s.state", b->redo_path) > 0 && stat(state, &info) == 0)
+            toile_checkpoint_move(b->redo_path, b->options->cache_path, INT_MIN);
+        free(state);
+        return false;
+    }
+    bool same = toile_cache_open(&b->memory, b->redo_path, &redo, NULL) >= 0 &&
+                toile_cache_get_header(redo)->fingerprint == toile_scene_fingerprint(b->scene) &&
+                strcmp(toile_cache_get_header(redo)->library_version, toile_version()) == 0 &&
+                (!start_frame(b, &start) || start <= b->first + toile_cache_frame_count(redo));
+    toile_cache_close(redo, NULL);
+    if (!same) {
+        toile_progress_warn(
+            &b->progress, "frames that replaced others and were not finished, of another scene, are dropped");
+        remove_redo(b);
+    }
+    return same;
+}
+
+/* Where the bake goes on: the state, how many frames stay, and whether those behind it must come out as they
+ * were. */
+typedef struct going_on {
+    toile_cache *old;
+    void *state;
+    size_t size;
+    int frame;    /* of the state */
+    int keep;     /* frames */
+    bool changed; /* the scene, since */
+} going_on;
+
+/* The scene that the cache keeps brings its state from the checkpoint up to frame `limit`; every frame must
+ * come out as the cached one, or it is not that scene any more (a file has changed, or the program) and the
+ * checkpoint has to do. */
+static void bring_up(bake *b, going_on *g, int limit) {
+    const char *text = toile_cache_get_header(g->old)->settings_json;
+    toile_scene *scene = NULL;
+    toile_error error;
+    toile_status status =
+        toile_scene_load_text(NULL, text, strlen(text), b->options->scene_path, NULL, 0, &scene, &error);
+    toile_world *world = scene ? toile_scene_world(scene) : NULL;
+    if (status >= 0)
+        status = toile_scene_prepare(scene, g->frame, &error);
+    if (status >= 0)
+        status = toile_place_inputs(world);
+    if (status >= 0)
+        status = toile_restore_state(world, g->state, g->size);
+    for (int frame = g->frame + 1; frame <= limit && status >= 0; frame++) {
+        toile_cache_frame cached;
+        status = toile_scene_prepare(scene, frame, &error);
+        if (status >= 0)
+            status = toile_advance(world, 1 / toile_scene_fps(scene));
+        if (status >= 0)
+            status = toile_cache_read_frame(g->old, frame - b->first, &cached, &error);
+        if (status >= 0 && toile_state_hash(world) != cached.state_hash)
+            status = TOILE_FORMAT;
+    }
+    if (status >= 0 && toile_state_size(world) == g->size && toile_save_state(world, g->state, g->size) >= 0)
+        g->frame = limit;
+    toile_scene_free(scene);
+}
+
+static toile_status find_start(bake *b, going_on *g) {
+    const char *path = b->work_path;
+    const toile_cache_header *header = toile_cache_get_header(g->old);
+    int finished = toile_cache_frame_count(g->old), start;
+    uint64_t fingerprint;
     toile_error inner;
-    status = toile_checkpoint_read(&b->memory, path, &fingerprint, &frame, &state, &size, &inner);
-    if (status < 0) {
-        toile_fail(&b->error, status, "%.300s cannot be continued: %.600s. Bake anew without --resume", path,
-                   inner.message);
-        goto out;
-    }
-    bool changed = fingerprint != toile_scene_fingerprint(b->scene);
-    if (changed) {
-        status = tell_changed(b, header->settings_json);
-        if (status < 0)
-            goto out;
-    }
-    if (header->first_frame != b->first || header->garment_count != b->garment_count) {
-        status = toile_fail(
+    bool from_start = start_frame(b, &start) && b->work_path == b->options->cache_path;
+    toile_status status = from_start ? check_start(b, b->first + finished) : TOILE_OK;
+    if (status < 0)
+        return status;
+    if (header->first_frame != b->first || header->garment_count != b->garment_count)
+        return toile_fail(
             &b->error, TOILE_INVALID,
             "%s starts at frame %d and has %d garments, the scene starts at frame %d and has %d; bake "
             "anew without --resume",
             path, header->first_frame, header->garment_count, b->first, b->garment_count);
-        goto out;
+    int limit = from_start && start <= b->first + finished ? start - 1 : b->first + finished - 1;
+    status =
+        toile_checkpoint_find(&b->memory, path, limit, &fingerprint, &g->frame, &g->state, &g->size, &inner);
+    if (status < 0)
+        return toile_fail(&b->error, status,
+                          "%.300s cannot be continued%s: %.600s. Bake anew without --resume", path,
+                          from_start ? " from there" : "", inner.message);
+    /* With a start frame the checkpoint may be of a scene before; the header says what was baked last. */
+    g->changed = (from_start ? header->fingerprint : fingerprint) != toile_scene_fingerprint(b->scene) ||
+                 strcmp(header->library_version, toile_version()) != 0;
+    if (g->changed) {
+        status = tell_changed(b, header, b->options->force || from_start);
+        if (status < 0)
+            return status;
     }
-    if (frame < b->first || frame >= b->first + finished) {
-        status = toile_fail(
+    if (g->frame < b->first)
+        return toile_fail(
             &b->error, TOILE_FORMAT,
             "the checkpoint is at frame %d, but %s has frames %d to %d only: they are not of one bake, "
             "or the cache was damaged. Bake anew without --resume",
-            frame, path, b->first, b->first + finished - 1);
+            g->frame, path, b->first, b->first + finished - 1);
+    /* Frames after the checkpoint stay and are simulated anew up to the limit, each held against the cached
+     * one: by the scene, or if it has changed by the one before. */
+    if (g->changed && g->frame < limit)
+        bring_up(b, g, limit);
+    g->keep = (g->changed ? g->frame : limit) - b->first + 1;
+    if (g->keep < limit - b->first + 1) {
+        char note[240];
+        snprintf(note, sizeof note,
+                 "the scene as it was cannot be run again, and the nearest checkpoint is of frame %d: frames "
+                 "from %d on are made "
+                 "anew",
+                 g->frame, g->frame + 1);
+        toile_progress_warn(&b->progress, note);
+    }
+    return TOILE_OK;
+}
+
+/* Opens what goes on being written: the cache itself; a copy of it where its header has to say something new;
+ * CACHE.redo where frames are to be replaced. */
+static toile_status open_for_going_on(bake *b, going_on *g) {
+    const toile_cache_header *header = toile_cache_get_header(g->old);
+    int finished = toile_cache_frame_count(g->old);
+    bool same = header->last_frame == b->last && header->fingerprint == toile_scene_fingerprint(b->scene) &&
+                strcmp(header->library_version, toile_version()) == 0;
+    toile_status status;
+    if (g->keep >= finished && same) {
+        toile_cache_close(g->old, NULL);
+        g->old = NULL;
+        return toile_cache_reopen(&b->cache_memory, b->work_path, b->first + g->keep - 1, &b->cache,
+                                  &b->error);
+    }
+    if (g->keep >= finished || b->work_path == b->redo_path)
+        return create_cache(b, g->old, g->keep);
+    b->old_finished = finished;
+    b->work_path = b->redo_path;
+    status = toile_lock_take(&b->cache_memory, b->options->cache_path, &b->lock, &b->error);
+    if (status >= 0)
+        status = create_cache(b, g->old, g->keep);
+    if (status >= 0)
+        status = write_checkpoint(b, b->first + g->keep - 1);
+    return status;
+}
+
+static toile_status start_resumed(bake *b) {
+    going_on g = {0};
+    toile_cache_frame cached;
+    toile_cache *replaced = NULL;
+    toile_status status = TOILE_OK;
+    if (redo_continues(b)) {
+        toile_cache_open(&b->cache_memory, b->options->cache_path, &replaced, NULL);
+        b->old_finished = toile_cache_frame_count(replaced); /* 0 if it is gone */
+        toile_cache_close(replaced, NULL);
+        status = toile_lock_take(&b->cache_memory, b->options->cache_path, &b->lock, &b->error);
+        b->work_path = b->redo_path;
+    }
+    if (status >= 0)
+        status = toile_cache_open(&b->cache_memory, b->work_path, &g.old, &b->error);
+    if (status < 0)
+        goto out;
+    const toile_cache_header *header = toile_cache_get_header(g.old);
+    b->position_step = 2 * header->position_error;
+    b->velocity_step = 2 * header->velocity_error;
+    if (b->options->position_error > 0 && step_for(b->options->position_error) != b->position_step) {
+        status = toile_fail(
+            &b->error, TOILE_INVALID,
+            "--position-error %g: %s was begun with %g; a cache has one. Leave it out, or bake anew without "
+            "--resume",
+            b->options->position_error, b->work_path, header->position_error);
         goto out;
     }
-    status = toile_cache_read_frame(old, frame - b->first, &cached, &b->error);
+    status = find_start(b, &g);
+    if (status >= 0)
+        status = toile_cache_read_frame(g.old, g.frame - b->first, &cached, &b->error);
+    if (status >= 0)
+        status = restore(b, g.frame, g.state, g.size, cached.state_hash);
     if (status < 0)
         goto out;
-    status = restore(b, frame, state, size, cached.state_hash);
-    if (status < 0)
-        goto out;
-    /* Frames after the checkpoint stay and are simulated anew up to the last, each held against the cached one; with
-     * changed input they would differ, so then they go. */
-    b->checkpoint_frame = frame;
-    b->finished = changed ? frame - b->first + 1 : finished;
+    b->checkpoint_frame = g.frame;
+    b->finished = g.keep;
     b->resumed_from = b->first + b->finished - 1;
-    status = check_start(b, b->resumed_from + 1);
-    if (status < 0)
-        goto out;
-    if (b->resumed_from >= b->last) {
+    if (b->resumed_from >= b->last && b->work_path == b->options->cache_path) {
         b->complete_before = true;
         goto out;
     }
-    status = replay(b, old, frame);
-    if (status < 0)
-        goto out;
-    toile_cache_close(old, NULL);
-    old = NULL;
-    status = toile_cache_reopen(&b->memory, path, b->resumed_from, &b->cache, &b->error);
+    if (!g.changed)
+        status = replay(b, g.old, g.frame);
+    if (status >= 0)
+        status = open_for_going_on(b, &g);
+    toile_cache_close(g.old, NULL); /* before another thread uses HDF5 */
+    g.old = NULL;
+    if (status >= 0)
+        status = start_writer(b);
 out:
-    toile_cache_close(old, NULL);
-    toile_free(&b->memory, state);
+    toile_cache_close(g.old, NULL);
+    toile_free(&b->memory, g.state);
     return status;
 }
 
@@ -603,18 +795,36 @@ static toile_status run_frames(bake *b) {
         toile_status status = advance(b, frame);
         if (status >= 0)
             status = write_frame(b, frame);
+        /* As many as there were before: nothing is lost by the exchange. */
+        if (status >= 0 && b->lock && frame - b->first + 1 >= b->old_finished) {
+            status = end_writer(b, &b->error);
+            if (status >= 0)
+                status = take_place(b, b->resumed_from + 1);
+            if (status >= 0)
+                status = start_writer(b);
+        }
         if (status < 0)
             return status;
-        toile_statistics statistics = {0};
-        toile_get_statistics(b->world, false, &statistics);
-        toile_report_frame(&b->report, frame, &statistics);
-        toile_progress_frame(&b->progress, frame, &statistics);
     }
     return TOILE_OK;
 }
 
-/* At the end of a run, unless the world is ahead of the cache (a frame that could not be written): then the checkpoint
- * before it stands. A first failure is worth more than a second. */
+/* A failed write is worth more than a signal. */
+static toile_status end_writing(bake *b, toile_status status) {
+    toile_error error;
+    if (!b->cache)
+        return status;
+    toile_status written = end_writer(b, &error);
+    b->finished = toile_cache_frame_count(b->cache);
+    if (written < 0 && (status >= 0 || status == TOILE_CANCELLED)) {
+        b->error = error;
+        return written;
+    }
+    return status;
+}
+
+/* At the end of a run, unless the world is ahead of the cache (a frame that could not be written): then the
+ * checkpoint before it stands. A first failure is worth more than a second. */
 static toile_status last_checkpoint(bake *b, toile_status status) {
     int last = b->first + b->finished - 1;
     if (!b->cache || b->checkpoint_frame == last || b->world_frame != last)
@@ -644,6 +854,8 @@ static void format_resume(const bake *b, char *text, size_t size) {
     append_word(text, size, "-o");
     append_word(text, size, options->cache_path);
     append_word(text, size, "--resume");
+    if (options->force)
+        append_word(text, size, "--force");
     for (int i = 0; i < options->set_count; i++) {
         append_word(text, size, "--set");
         append_word(text, size, options->sets[i]);
@@ -658,7 +870,7 @@ static void format_resume(const bake *b, char *text, size_t size) {
 
 static toile_status count_intersections(bake *b, int64_t *count) {
     toile_judgement judgement;
-    toile_status status = read_positions(b);
+    toile_status status = read_frame(b, b->positions, b->velocities);
     if (status >= 0)
         status = toile_scene_prepare(b->scene, b->first + b->finished - 1, &b->error);
     if (status >= 0)
@@ -700,10 +912,11 @@ static int tell_end(bake *b, toile_status status) {
     else if (status >= 0)
         snprintf(note, sizeof note, "done: %d frames in %s", b->finished, b->options->cache_path);
     else if (status == TOILE_CANCELLED)
-        snprintf(note, sizeof note, "stopped after frame %d of %d; go on with: %s", last, b->last, resume);
+        snprintf(note, sizeof note, "stopped after frame %d of %d%s; go on with: %s", last, b->last,
+                 b->lock ? " (the frames of before stay until the new ones are through)" : "", resume);
     else if (b->finished > 0)
         snprintf(note, sizeof note, "%s (frames %d to %d are kept in %s%s)", b->error.message, b->first, last,
-                 b->options->cache_path,
+                 b->work_path,
                  status == TOILE_DIVERGED ? "; after a change go on from there with --resume --force" : "");
     else
         snprintf(note, sizeof note, "%s", b->error.message);
@@ -725,14 +938,30 @@ static int tell_end(bake *b, toile_status status) {
     return exit_code;
 }
 
+/* For ParaView; a bake is no worse without it. */
+static void write_side_file(bake *b) {
+    toile_error error;
+    if (b->cache && !b->lock && b->finished > 0 &&
+        toile_xdmf_write(&b->memory, b->cache, b->options->cache_path, NULL, 0, b->finished - 1, &error) < 0)
+        toile_progress_warn(&b->progress, error.message);
+}
+
 int toile_bake(const toile_bake_options *options) {
-    bake b = {.options = options};
+    bake b = {.options = options, .work_path = options->cache_path, .checkpoint_frame = INT_MIN};
     b.progress.mode = options->progress;
     struct sigaction before[SIGNAL_COUNT];
     catch_signals(before);
+    pthread_mutex_init(&b.telling, NULL);
     toile_memory_init(&b.memory, NULL);
+    toile_memory_init(&b.cache_memory, NULL);
 
     toile_status status = toile_report_start(&b.report, &b.error);
+    size_t size = strlen(options->cache_path) + sizeof ".redo";
+    b.redo_path = toile_alloc(&b.memory, size, 1);
+    if (b.redo_path)
+        snprintf(b.redo_path, size, "%s.redo", options->cache_path);
+    else
+        status = toile_fail_memory(&b.error, "a file name");
     if (status >= 0)
         status = load_scene(&b);
     if (status >= 0) {
@@ -742,12 +971,19 @@ int toile_bake(const toile_bake_options *options) {
     if (status >= 0)
         status = options->resume ? start_resumed(&b) : start_fresh(&b);
     if (status >= 0) {
+        pthread_mutex_lock(&b.telling);
         toile_progress_start(&b.progress, options->progress, "bake", toile_scene_name(b.scene),
                              options->cache_path, b.first, b.last, b.finished);
-        status = run_frames(&b);
-        status = last_checkpoint(&b, status);
+        pthread_mutex_unlock(&b.telling);
+        if (!b.complete_before)
+            status = run_frames(&b);
     }
+    status = end_writing(&b, status);
+    status = last_checkpoint(&b, status);
+    if (status >= 0 && b.lock) /* all that was wanted, though fewer than before */
+        status = take_place(&b, b.resumed_from + 1);
     int exit_code = tell_end(&b, status);
+    write_side_file(&b);
 
     running = NULL;
     release_signals(before);
@@ -756,8 +992,11 @@ int toile_bake(const toile_bake_options *options) {
         if (exit_code == 0)
             exit_code = toile_status_exit_code(b.error.status);
     }
+    toile_lock_release(b.lock);
     free_garments(&b);
     toile_scene_free(b.scene);
     toile_report_free(&b.report);
+    toile_free(&b.memory, b.redo_path);
+    pthread_mutex_destroy(&b.telling);
     return exit_code;
 }

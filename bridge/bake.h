@@ -15,9 +15,10 @@ typedef struct toile_frame_range {
 typedef struct toile_bake_options {
     const char *scene_path, *cache_path;
     const char *report_path;  /* or null */
-    toile_frame_range frames; /* instead of the scene's */
-    bool resume;              /* go on after the checkpoint */
+    toile_frame_range frames; /* instead of the scene's; with resume its first one is where frames are made anew */
+    bool resume;              /* go on after the last frame */
     bool force;               /* with resume: even if the scene has changed */
+    double position_error;    /* m; above 0: stored positions may be off by as much, and are smaller */
     int threads;              /* below 0: as the scene says */
     const char *const *sets;  /* "path=value" */
     int set_count;

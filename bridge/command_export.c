@@ -12,7 +12,7 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const toile_export_format *const FORMATS[] = {&toile_export_abc, &toile_export_pc2, &toile_export_mdd,
-                                                     &toile_export_obj};
+                                                     &toile_export_obj, &toile_export_xmf};
 
 static const char *const UPS[] = {"y", "z", NULL}; /* in the order of toile_up */
 
@@ -138,6 +138,8 @@ static int run_export(toile_export *job, const toile_export_format *format) {
         goto out;
     job->first = toile_cache_get_header(job->cache)->first_frame + first_index;
     job->last = toile_cache_get_header(job->cache)->first_frame + last_index;
+    if (!(job->fps > 0))
+        job->fps = toile_cache_get_header(job->cache)->fps;
     if (job->colliders) {
         job->scene = toile_open_cache_scene(job->cache, job->scene_path, &job->error);
         if (!job->scene) {
@@ -175,13 +177,25 @@ out:
 int toile_command_export(int argc, char **argv) {
     enum { UP_BY_FORMAT = -1 };
     static const char *const operands[] = {"CACHE.h5"};
-    toile_export job = {.mode = TOILE_PROGRESS_AUTO, .up = UP_BY_FORMAT, .scale = 1};
+    toile_export job = {
+        .mode = TOILE_PROGRESS_AUTO, .up = UP_BY_FORMAT, .scale = 1, .subframes = 1, .shutter = 0.5};
+    double offset = 0;
     int exit_code;
     char list[256];
     const toile_option options[] = {
         {"--output", "-o", TOILE_OPTION_TEXT, &job.output, "OUT.abc", "where to; the ending says the format",
          NULL},
         {"--frames", NULL, TOILE_OPTION_FRAMES, &job.range, "A-B", "only these frames", NULL},
+        {"--fps", NULL, TOILE_OPTION_NUMBER, &job.fps, "F",
+         "frames per second of what is written; else the cache's", NULL},
+        {"--offset", NULL, TOILE_OPTION_NUMBER, &offset, "N", "added to the frame numbers, also below 0",
+         NULL},
+        {"--subframes", NULL, TOILE_OPTION_WHOLE, &job.subframes, "N",
+         "samples per frame, for motion blur (.abc): 1 to 64, by positions and velocities", NULL},
+        {"--shutter", NULL, TOILE_OPTION_NUMBER, &job.shutter, "S",
+         "part of a frame that they span: above 0, below 1; 0.5", NULL},
+        {"--stretch", NULL, TOILE_OPTION_FLAG, &job.stretch, NULL, "the stretch of every face too (.abc)",
+         NULL},
         {"--garment", NULL, TOILE_OPTION_TEXT, &job.garment_name, "NAME", "only this garment", NULL},
         {"--up", NULL, TOILE_OPTION_CHOICE, &job.up, "y|z",
          "the upward axis of what is written: y for .abc, z for the others", UPS},
@@ -195,16 +209,18 @@ int toile_command_export(int argc, char **argv) {
          toile_progress_modes},
     };
     const toile_syntax syntax = {
-        "toile export CACHE.h5 -o OUT.{abc,pc2,mdd,obj} [--frames A-B] [--garment NAME] [--up y|z] [--scale "
-        "S] "
-        "[--colliders [--scene SCENE.json]]",
+        "toile export CACHE.h5 -o OUT.{abc,pc2,mdd,obj,xmf} [--frames A-B] [--fps F] [--offset N] "
+        "[--subframes N "
+        "[--shutter S]] [--stretch] [--garment NAME] [--up y|z] [--scale S] [--colliders [--scene "
+        "SCENE.json]]",
         "Writes finished frames for other tools. A file appears when it is whole; an export that is stopped\n"
         "leaves none behind.\n"
         "  .abc  one archive: positions, velocities, material coordinates (uv, in metres), panels as face\n"
         "        sets, start shape as Pref; frame F is at F / fps seconds\n"
         "  .pc2, .mdd  positions only, to be laid over the mesh; several garments become OUT_NAME.pc2, ...\n"
         "  .obj  a file per frame (OUT_0001.obj, ...; colliders OUT_collider_0001.obj, ...), panels as "
-        "groups",
+        "groups\n"
+        "  .xmf  a description of the cache itself for ParaView, as the bake leaves beside it",
         options,
         COUNT(options),
         operands,
@@ -218,6 +234,16 @@ int toile_command_export(int argc, char **argv) {
     if (!(job.scale >= SCALE_MIN && job.scale <= SCALE_MAX))
         return toile_complain(TOILE_EXIT_USAGE, "--scale %g: it must be from %g to %g", job.scale, SCALE_MIN,
                               SCALE_MAX);
+    if (!(job.fps >= 0 && job.fps <= 1e4))
+        return toile_complain(TOILE_EXIT_USAGE, "--fps %g: it must be above 0 and at most 10000", job.fps);
+    if (!(offset == (int)offset && offset >= -1000000 && offset <= 1000000))
+        return toile_complain(TOILE_EXIT_USAGE,
+                              "--offset %g: it must be a whole number from -1000000 to 1000000", offset);
+    job.offset = (int)offset;
+    if (job.subframes < 1 || job.subframes > 64)
+        return toile_complain(TOILE_EXIT_USAGE, "--subframes %d: it must be from 1 to 64", job.subframes);
+    if (!(job.shutter > 0 && job.shutter < 1))
+        return toile_complain(TOILE_EXIT_USAGE, "--shutter %g: it must be above 0 and below 1", job.shutter);
     const toile_export_format *format = find_format(job.output);
     if (!format) {
         list_formats(false, list, sizeof list);
@@ -230,6 +256,13 @@ int toile_command_export(int argc, char **argv) {
         return toile_complain(TOILE_EXIT_USAGE, "--colliders: %s holds no colliders; there is %s",
                               format->ending, list);
     }
+    if ((job.subframes > 1 || job.stretch) && format != &toile_export_abc)
+        return toile_complain(TOILE_EXIT_USAGE, "%s goes with .abc only",
+                              job.stretch ? "--stretch" : "--subframes");
+    if ((job.fps > 0 || offset != 0) && !format->retimes)
+        return toile_complain(TOILE_EXIT_USAGE,
+                              "--fps and --offset: %s describes the cache as it is; there is .abc",
+                              format->ending);
     if (job.up == UP_BY_FORMAT)
         job.up = (int)format->up;
     job.progress.mode = (toile_progress_mode)job.mode;

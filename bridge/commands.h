@@ -16,6 +16,7 @@ int toile_command_export(int argc, char **argv);
 int toile_command_fabrics(int argc, char **argv);
 int toile_command_info(int argc, char **argv);
 int toile_command_pack(int argc, char **argv);
+int toile_command_recover(int argc, char **argv);
 int toile_command_schema(int argc, char **argv);
 int toile_command_settings(int argc, char **argv);
 int toile_command_solvers(int argc, char **argv);

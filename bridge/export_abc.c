@@ -5,25 +5,37 @@
  *   faces                   once
  *   uv                      per corner, indexed, in metres of the flat pattern whatever --scale
  *   panel                   number of the panel, per face; the panels by name are face sets
+ *   material_FABRIC         face sets beside those, where a garment has more than one fabric
  *   Pref                    the start shape, per vertex
+ *   stretch                 with --stretch: the largest stretch of each face against its pattern, 0 is none;
+ * every frame
  *
- * Frame F is at F / fps seconds, where a scene of that fps plays it. With --colliders these are meshes beside
- * the garments, without velocities. Z up becomes Y up unless --up z, by the library's option.
+ * Frame F is at F / fps seconds, where a scene of that fps plays it. With --subframes there are several
+ * samples per frame, within its shutter, on the cubic through positions and velocities of two frames
+ * (Hermite); past the last frame they go on straight. With --colliders these are meshes beside the garments,
+ * without velocities, once per frame. Z up becomes Y up unless --up z, by the library's option.
  */
 #include "export_job.h"
 
 #include "abc.h"
 
+#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { SUBFRAMES_MOST = 64 };
 
 typedef struct archive_state {
     toile_export_file file;
     abc_writer *writer;
-    uint32_t sampling;
+    uint32_t sampling, whole; /* with the samples of the shutter, and of whole frames */
     int collider_count;
-    abc_wmesh **meshes; /* garments, then colliders */
-    int32_t *threes;    /* corners per face, for as many as there may be */
+    abc_wmesh **meshes;                                   /* garments, then colliders */
+    abc_wparam **stretch;                                 /* of garments, with --stretch */
+    float *values;                                        /* of faces */
+    float *next, *next_velocities, *sub, *sub_velocities; /* with --subframes, (as job->positions) */
+    int32_t *threes;                                      /* corners per face, for as many as there may be */
     size_t threes_count;
     float *points; /* of one collider, (point_room x 3) */
     size_t point_room;
@@ -79,25 +91,32 @@ static toile_status open_archive(toile_export *job, archive_state *s) {
     options.application = application;
     options.description = description;
     options.units = units;
-    options.fps = header->fps;
-    options.first_frame = job->first;
-    options.last_frame = job->last;
+    options.fps = job->fps;
+    options.first_frame = job->first + job->offset;
+    options.last_frame = job->last + job->offset;
     options.z_up = job->up == TOILE_UP_Y; /* our data is Z up: turn it */
     options.scale = job->scale;
     abc_status status = abc_writer_open(s->file.temporary, &options, &s->writer);
+    double start = (job->first + job->offset) / job->fps, times[SUBFRAMES_MOST];
     if (status >= 0)
-        status = abc_writer_add_uniform(s->writer, job->first / header->fps, 1 / header->fps, &s->sampling);
+        status = abc_writer_add_uniform(s->writer, start, 1 / job->fps, &s->whole);
+    s->sampling = s->whole;
+    for (int i = 0; i < job->subframes; i++)
+        times[i] = start + (job->subframes > 1 ? job->shutter * i / (job->subframes - 1) / job->fps : 0);
+    const abc_time_sampling cycle = {ABC_CYCLIC, 1 / job->fps, times, (size_t)job->subframes, 0};
+    if (status >= 0 && job->subframes > 1)
+        status = abc_writer_add_time_sampling(s->writer, &cycle, &s->sampling);
     return check(job, s, status);
 }
 
 /* /NAME and /NAME/NAMEShape */
 static toile_status create_object(toile_export *job, archive_state *s, const char *name, const char *uv_name,
-                                  abc_wmesh **mesh) {
+                                  uint32_t sampling, abc_wmesh **mesh) {
     static const double identity[16] = {[0] = 1, [5] = 1, [10] = 1, [15] = 1};
     char shape[TOILE_NAME_SIZE + 8];
     abc_wxform *xform = NULL;
     snprintf(shape, sizeof shape, "%sShape", name);
-    const abc_wmesh_def def = {shape, s->sampling, uv_name};
+    const abc_wmesh_def def = {shape, sampling, uv_name};
     abc_status status = abc_wxform_create(abc_writer_top(s->writer), name, 0, &xform);
     if (status >= 0)
         status = abc_wxform_write(xform, identity, true);
@@ -117,10 +136,31 @@ static toile_status create_objects(toile_export *job, archive_state *s) {
         const char *name = garment ? header->garments[job->garments[i]].name
                                    : toile_scene_collider_name(job->scene, i - job->garment_count);
         toile_export_name(name, garment ? "garment" : "collider", names, i + 1);
-        status = create_object(job, s, names[i], garment ? "UVMap" : NULL, &s->meshes[i]);
+        status = create_object(job, s, names[i], garment ? "UVMap" : NULL, garment ? s->sampling : s->whole,
+                               &s->meshes[i]);
     }
     toile_free(&job->memory, names);
     return status;
+}
+
+/* For what the options ask for. */
+static toile_status make_room(toile_export *job, archive_state *s) {
+    const toile_cache_header *header = toile_cache_get_header(job->cache);
+    size_t vertices = 0, faces = 0;
+    for (int i = 0; i < job->garment_count; i++) {
+        const toile_garment_view *g = &header->garments[job->garments[i]];
+        vertices = (size_t)g->vertex_count > vertices ? (size_t)g->vertex_count : vertices;
+        faces = (size_t)g->triangle_count > faces ? (size_t)g->triangle_count : faces;
+    }
+    float **const four[] = {&s->next, &s->next_velocities, &s->sub, &s->sub_velocities};
+    bool made = true;
+    for (int i = 0; i < 4 && job->subframes > 1; i++) {
+        *four[i] = toile_alloc(&job->memory, vertices, 3 * sizeof(float));
+        made = made && *four[i];
+    }
+    s->stretch = toile_alloc(&job->memory, (size_t)job->garment_count, sizeof *s->stretch);
+    s->values = toile_alloc(&job->memory, job->stretch ? faces : 0, sizeof *s->values);
+    return made && s->stretch && s->values ? TOILE_OK : toile_fail_memory(&job->error, "the export");
 }
 
 static toile_status begin(toile_export *job, void **state) {
@@ -130,6 +170,8 @@ static toile_status begin(toile_export *job, void **state) {
     *state = s;
     s->collider_count = job->scene ? toile_scene_collider_count(job->scene) : 0;
     toile_status status = toile_export_file_begin(&s->file, job->output, &job->error);
+    if (status >= 0)
+        status = make_room(job, s);
     if (status >= 0)
         status = open_archive(job, s);
     if (status >= 0)
@@ -222,17 +264,122 @@ static toile_status write_panels(toile_export *job, archive_state *s, abc_wmesh 
     return status;
 }
 
-/* The first sample brings all that stays the same. */
-static toile_status write_garment(toile_export *job, archive_state *s, abc_wmesh *mesh, int frame,
-                                  int number) {
-    const toile_garment_view *garment = &toile_cache_get_header(job->cache)->garments[number];
+/* Face sets by fabric, where there is more than one, from the scene that the cache keeps. */
+static toile_status write_materials(toile_export *job, archive_state *s, abc_wmesh *mesh, int number,
+                                    const toile_garment_view *garment) {
+    json_t *scene = json_loads(toile_cache_get_header(job->cache)->settings_json, 0, NULL);
+    const json_t *object = json_array_get(json_object_get(scene, "garments"), (size_t)number);
+    const json_t *panels = json_object_get(object, "panels"), *own = json_object_get(object, "fabric");
+    size_t count = (size_t)garment->panel_count;
+    const json_t **fabrics = toile_alloc(&job->memory, count, sizeof *fabrics);
+    char(*names)[TOILE_NAME_SIZE] = toile_alloc(&job->memory, count, sizeof *names);
+    int32_t *faces = toile_alloc(&job->memory, (size_t)garment->triangle_count, sizeof *faces);
+    toile_status status =
+        fabrics && names && faces ? TOILE_OK : toile_fail_memory(&job->error, "the fabrics");
+    int kinds = 0;
+    for (size_t p = 0; status >= 0 && p < count; p++) {
+        fabrics[p] = json_object_get(json_object_get(panels, garment->panel_names[p]), "fabric");
+        if (!fabrics[p])
+            fabrics[p] = own;
+        size_t same = 0;
+        while (same < p && !json_equal((json_t *)fabrics[same], (json_t *)fabrics[p]))
+            same++;
+        kinds += same == p;
+    }
+    for (size_t p = 0, made = 0; kinds > 1 && status >= 0 && p < count; p++) {
+        size_t before = 0, used = 0;
+        while (before < p && !json_equal((json_t *)fabrics[before], (json_t *)fabrics[p]))
+            before++;
+        if (before < p)
+            continue;
+        for (int t = 0; t < garment->triangle_count; t++) {
+            int panel = garment->triangle_panels[t];
+            if (panel >= 0 && json_equal((json_t *)fabrics[panel], (json_t *)fabrics[p]))
+                faces[used++] = t;
+        }
+        const char *base = json_string_value(json_object_get(fabrics[p], "base"));
+        char name[TOILE_NAME_SIZE];
+        snprintf(name, sizeof name, "material_%.100s", base ? base : "fabric");
+        toile_export_name(name, "material", names, (int)++made);
+        abc_wfaceset *set = NULL;
+        abc_status written = abc_wmesh_add_faceset(mesh, names[made - 1], false, 0, &set);
+        if (written >= 0)
+            written = abc_wfaceset_write(set, faces, used);
+        status = check(job, s, written);
+    }
+    toile_free(&job->memory, fabrics);
+    toile_free(&job->memory, names);
+    toile_free(&job->memory, faces);
+    json_decref(scene);
+    return status;
+}
+
+/* Largest singular value, less 1, of the map from the flat pattern to space: sqrt of the larger eigenvalue of
+ * F'F. */
+static void measure_stretch(const toile_garment_view *garment, const float *positions, float *stretch) {
+    for (int t = 0; t < garment->triangle_count; t++) {
+        const int *v = garment->triangles + 3 * (size_t)t;
+        const float *uv = garment->corner_uv + 6 * (size_t)t;
+        double du1 = (double)uv[2] - uv[0], dv1 = (double)uv[3] - uv[1], du2 = (double)uv[4] - uv[0];
+        double dv2 = (double)uv[5] - uv[1], area = du1 * dv2 - du2 * dv1, a = 0, b = 0, c = 0;
+        for (int k = 0; k < 3; k++) {
+            double o = positions[3 * (size_t)v[0] + (size_t)k],
+                   x1 = positions[3 * (size_t)v[1] + (size_t)k] - o;
+            double x2 = positions[3 * (size_t)v[2] + (size_t)k] - o;
+            double wu = (x1 * dv2 - x2 * dv1) / area, wv = (x2 * du1 - x1 * du2) / area;
+            a += wu * wu;
+            b += wu * wv;
+            c += wv * wv;
+        }
+        double largest = (a + c) / 2 + sqrt((a - c) * (a - c) / 4 + b * b);
+        stretch[t] = area != 0 && isfinite(largest) ? (float)(sqrt(largest) - 1) : 0;
+    }
+}
+
+static toile_status write_stretch(toile_export *job, archive_state *s, int i,
+                                  const toile_garment_view *garment, const float *positions) {
+    const abc_wparam_def def = {.name = "stretch", .pod = ABC_FLOAT, .extent = 1, .scope = ABC_SCOPE_FACE};
+    abc_status status = s->stretch[i] ? ABC_OK : abc_wmesh_add_param(s->meshes[i], &def, &s->stretch[i]);
+    measure_stretch(garment, positions, s->values);
+    if (status >= 0)
+        status = abc_wparam_write(s->stretch[i], s->values, (size_t)garment->triangle_count, NULL, 0);
+    return check(job, s, status);
+}
+
+/* Position and velocity at `u` frames after the first of two, `h` seconds apart. */
+static void interpolate(const archive_state *s, const float *x0, const float *v0, size_t count, double u,
+                        double h, bool ends) {
+    double a = 2 * u * u * u - 3 * u * u + 1, b = u * u * u - 2 * u * u + u, c = 3 * u * u - 2 * u * u * u,
+           d = u * u * u - u * u;
+    double da = 6 * u * u - 6 * u, db = 3 * u * u - 4 * u + 1, dd = 3 * u * u - 2 * u;
+    for (size_t i = 0; i < count; i++) {
+        if (ends) { /* there is no second one */
+            s->sub[i] = (float)(x0[i] + h * u * (double)v0[i]);
+            s->sub_velocities[i] = v0[i];
+            continue;
+        }
+        double x1 = s->next[i], v1 = s->next_velocities[i];
+        s->sub[i] = (float)(a * (double)x0[i] + b * h * (double)v0[i] + c * x1 + d * h * v1);
+        s->sub_velocities[i] = (float)(da * ((double)x0[i] - x1) / h + db * (double)v0[i] + dd * v1);
+    }
+}
+
+/* One sample. The first brings all that stays the same. */
+static toile_status write_sample(toile_export *job, archive_state *s, int i, const float *positions,
+                                 float *velocities) {
+    abc_wmesh *mesh = s->meshes[i];
+    const toile_cache_header *header = toile_cache_get_header(job->cache);
+    const toile_garment_view *garment = &header->garments[job->garments[i]];
     const bool first = abc_wmesh_samples(mesh) == 0;
     uv_index uvs = {0};
-    toile_status status = toile_export_read(job, frame, number, job->positions, job->velocities);
-    abc_mesh_data data = {.positions = job->positions,
-                          .point_count = (size_t)garment->vertex_count,
-                          .velocities = job->velocities};
-    if (status >= 0 && first)
+    toile_status status = TOILE_OK;
+    /* Played at another rate, it moves at another speed. */
+    if (job->fps != header->fps)
+        for (size_t k = 0; k < 3 * (size_t)garment->vertex_count; k++)
+            velocities[k] = (float)(velocities[k] * (job->fps / header->fps));
+    abc_mesh_data data = {
+        .positions = positions, .point_count = (size_t)garment->vertex_count, .velocities = velocities};
+    if (first)
         status = reserve_threes(job, s, (size_t)garment->triangle_count);
     if (status >= 0 && first)
         status = index_uvs(&job->memory, garment, &uvs, &job->error);
@@ -249,7 +396,29 @@ static toile_status write_garment(toile_export *job, archive_state *s, abc_wmesh
         status = write_params(job, s, mesh, garment);
     if (status >= 0 && first)
         status = write_panels(job, s, mesh, garment);
+    if (status >= 0 && first)
+        status = write_materials(job, s, mesh, job->garments[i], garment);
+    if (status >= 0 && job->stretch)
+        status = write_stretch(job, s, i, garment, positions);
     free_uvs(&job->memory, &uvs);
+    return status;
+}
+
+static toile_status write_garment(toile_export *job, archive_state *s, int frame, int i) {
+    const toile_cache_header *header = toile_cache_get_header(job->cache);
+    int number = job->garments[i];
+    size_t count = 3 * (size_t)header->garments[number].vertex_count;
+    bool ends = frame - header->first_frame + 1 >= toile_cache_frame_count(job->cache);
+    toile_status status = toile_export_read(job, frame, number, job->positions, job->velocities);
+    if (job->subframes <= 1)
+        return status < 0 ? status : write_sample(job, s, i, job->positions, job->velocities);
+    if (status >= 0 && !ends)
+        status = toile_export_read(job, frame + 1, number, s->next, s->next_velocities);
+    for (int k = 0; k < job->subframes && status >= 0; k++) {
+        interpolate(s, job->positions, job->velocities, count, job->shutter * k / (job->subframes - 1),
+                    1 / header->fps, ends);
+        status = write_sample(job, s, i, s->sub, s->sub_velocities);
+    }
     return status;
 }
 
@@ -290,7 +459,7 @@ static toile_status write_frame(toile_export *job, void *state, int frame) {
     archive_state *s = state;
     toile_status status = TOILE_OK;
     for (int i = 0; i < job->garment_count && status >= 0; i++)
-        status = write_garment(job, s, s->meshes[i], frame, job->garments[i]);
+        status = write_garment(job, s, frame, i);
     for (int c = 0; c < s->collider_count && status >= 0; c++)
         status = write_collider(job, s, s->meshes[job->garment_count + c], c);
     return status;
@@ -310,9 +479,15 @@ static toile_status end(toile_export *job, void *state, bool keep) {
     toile_free(&job->memory, s->meshes);
     toile_free(&job->memory, s->threes);
     toile_free(&job->memory, s->points);
+    toile_free(&job->memory, s->stretch);
+    toile_free(&job->memory, s->values);
+    toile_free(&job->memory, s->next);
+    toile_free(&job->memory, s->next_velocities);
+    toile_free(&job->memory, s->sub);
+    toile_free(&job->memory, s->sub_velocities);
     toile_free(&job->memory, s);
     return status;
 }
 
-const toile_export_format toile_export_abc = {".abc", "Alembic archive", TOILE_UP_Y, true,
+const toile_export_format toile_export_abc = {".abc", "Alembic archive", TOILE_UP_Y, true, true,
                                               begin,  write_frame,       end};

@@ -21,6 +21,11 @@ typedef struct toile_export {
     int mode; /* toile_progress_mode */
     int up;   /* toile_up of what is written; the scene is Z up */
     double scale;
+    double fps;       /* that the output plays at; the cache's own unless asked otherwise */
+    int offset;       /* added to frame numbers */
+    int subframes;    /* samples per frame, at least 1 (.abc) */
+    double shutter;   /* part of a frame that they span */
+    bool stretch;     /* write the stretch of every face (.abc) */
 
     toile_memory memory;
     toile_error error;
@@ -38,6 +43,7 @@ typedef struct toile_export_format {
     const char *ending, *label;
     toile_up up;    /* unless --up says otherwise */
     bool colliders; /* can hold them */
+    bool retimes;   /* can hold another rate, other frame numbers */
     toile_status (*begin)(toile_export *job, void **state);
     toile_status (*frame)(toile_export *job, void *state, int frame);
     /* Always called once after begin, even a failed one. keep: everything is written, make the files appear;
@@ -45,7 +51,7 @@ typedef struct toile_export_format {
     toile_status (*end)(toile_export *job, void *state, bool keep);
 } toile_export_format;
 
-extern const toile_export_format toile_export_obj, toile_export_abc, toile_export_pc2, toile_export_mdd;
+extern const toile_export_format toile_export_obj, toile_export_abc, toile_export_pc2, toile_export_mdd, toile_export_xmf;
 
 /* ---- for the formats ---- */
 

@@ -17,7 +17,7 @@ static toile_status open_obj(toile_export *job, const char *insert, int frame, o
     char path[TOILE_PATH_SIZE], number[16] = "";
     size_t stem = strlen(job->output) - strlen(".obj");
     if (job->last > job->first)
-        snprintf(number, sizeof number, "_%04d", frame);
+        snprintf(number, sizeof number, "_%04d", frame + job->offset);
     if (snprintf(path, sizeof path, "%.*s%s%s.obj", (int)stem, job->output, insert, number) >=
         TOILE_PATH_SIZE)
         return toile_fail(&job->error, TOILE_INVALID, "the name is too long: %.200s...", job->output);
@@ -156,4 +156,4 @@ static toile_status end(toile_export *job, void *state, bool keep) {
 }
 
 const toile_export_format toile_export_obj = {
-    ".obj", "OBJ, a file per frame", TOILE_UP_Z, true, begin, write_frame, end};
+    ".obj", "OBJ, a file per frame", TOILE_UP_Z, true, true, begin, write_frame, end};

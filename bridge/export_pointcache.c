@@ -34,8 +34,8 @@ static toile_status begin_kind(toile_export *job, toile_pointcache_kind kind, vo
         status = length < TOILE_PATH_SIZE
                      ? toile_export_file_begin(&files[i].file, path, &job->error)
                      : toile_fail(&job->error, TOILE_INVALID, "the name is too long: %.200s...", job->output);
-        const toile_pointcache_def def = {kind, garment->vertex_count, job->last - job->first + 1, job->first,
-                                          header->fps};
+        const toile_pointcache_def def = {kind, garment->vertex_count, job->last - job->first + 1,
+                                          job->first + job->offset, job->fps};
         if (status >= 0)
             status = toile_pointcache_create(&job->memory, files[i].file.temporary, &def, &files[i].writer,
                                              &job->error);
@@ -93,7 +93,7 @@ static toile_status end(toile_export *job, void *state, bool keep) {
     return status;
 }
 
-const toile_export_format toile_export_pc2 = {".pc2",    "PC2 point cache", TOILE_UP_Z, false,
+const toile_export_format toile_export_pc2 = {".pc2",    "PC2 point cache", TOILE_UP_Z, false, true,
                                               begin_pc2, write_frame,       end},
-                          toile_export_mdd = {".mdd",    "MDD point cache", TOILE_UP_Z, false,
+                          toile_export_mdd = {".mdd",    "MDD point cache", TOILE_UP_Z, false, true,
                                               begin_mdd, write_frame,       end};

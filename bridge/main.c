@@ -26,6 +26,7 @@ static const struct command {
     {"info", toile_command_info, "what is in a file"},
     {"verify", toile_command_verify, "check every frame of a cache: checksums, stretch, intersections"},
     {"export", toile_command_export, "write a cache for other tools"},
+    {"recover", toile_command_recover, "what can be saved of a damaged cache, and saving it"},
     {"settings", toile_command_settings, "every setting with unit, range, default and meaning"},
     {"fabrics", toile_command_fabrics, "the fabrics that come with Toile, and their sources"},
     {"solvers", toile_command_solvers, "cloth models, integrators, solvers and what they are for"},
@@ -305,11 +306,14 @@ int toile_command_bake(int argc, char **argv) {
     const toile_option options[] = {
         {"--output", "-o", TOILE_OPTION_TEXT, &bake.cache_path, "CACHE.h5", "the cache to write", NULL},
         {"--frames", NULL, TOILE_OPTION_FRAMES, &bake.frames, "A-B",
-         "bake to frame B instead of the scene's last; A is the scene's first", NULL},
+         "bake to frame B instead of the scene's last; A is the scene's first, or with --resume a frame from which on the "
+         "frames are made anew", NULL},
         {"--resume", NULL, TOILE_OPTION_FLAG, &bake.resume, NULL,
          "go on where a bake into this cache was stopped", NULL},
         {"--force", NULL, TOILE_OPTION_FLAG, &bake.force, NULL,
          "with --resume: even though the scene was changed", NULL},
+        {"--position-error", NULL, TOILE_OPTION_NUMBER, &bake.position_error, "M",
+         "store positions to within M metres (velocities to M per frame): a smaller cache; else as exact as float32", NULL},
         {"--threads", NULL, TOILE_OPTION_WHOLE, &bake.threads, "N", "processor threads; 0 takes all", NULL},
         {"--set", NULL, TOILE_OPTION_LIST, &sets, "PATH=VALUE",
          "change a value of the scene, such as settings.time_step=0.002", NULL},
@@ -319,8 +323,8 @@ int toile_command_bake(int argc, char **argv) {
          NULL},
     };
     const toile_syntax syntax = {
-        "toile bake SCENE.json -o CACHE.h5 [--frames A-B] [--resume] [--force] [--threads N] [--set "
-        "PATH=VALUE]... "
+        "toile bake SCENE.json -o CACHE.h5 [--frames A-B] [--resume] [--force] [--position-error M] "
+        "[--threads N] [--set PATH=VALUE]... "
         "[--progress auto|bar|json|none] [--report R.json]",
         "Simulates a scene and writes every frame into a cache as soon as it is finished. A job (`toile pack`) does for\n"
         "a scene.\n"
@@ -341,6 +345,9 @@ int toile_command_bake(int argc, char **argv) {
         bake.progress = (toile_progress_mode)mode;
         if (!bake.cache_path)
             exit_code = toile_complain(TOILE_EXIT_USAGE, "where to? Give the cache: -o CACHE.h5");
+        else if (!(bake.position_error >= 0 && bake.position_error <= 1))
+            exit_code = toile_complain(TOILE_EXIT_USAGE, "--position-error %g: it is in metres, from 0 to 1",
+                                       bake.position_error);
         else if (bake.force && !bake.resume)
             exit_code = toile_complain(TOILE_EXIT_USAGE,
                                        "--force goes with --resume: it continues a bake whose scene "

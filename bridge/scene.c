@@ -228,6 +228,12 @@ uint64_t toile_scene_fingerprint(const toile_scene *scene) {
 
 toile_status toile_scene_prepare(toile_scene *scene, int frame, toile_error *error) {
     toile_status status = TOILE_OK;
+    bool placed = false;
+    for (int i = 0; i < scene->collider_count && status == TOILE_OK; i++)
+        status = toile_scene_place_collider(scene, &scene->colliders[i], frame, &placed, error);
+    /* Everything else is where it was told to be before: this moves nothing but those. */
+    if (status == TOILE_OK && placed && toile_place_inputs(scene->world) < 0)
+        status = toile_fail(error, TOILE_MISUSE, "frame %d: %s", frame, toile_message(scene->world));
     for (int i = 0; i < scene->collider_count && status == TOILE_OK; i++)
         status = toile_scene_prepare_collider(scene, &scene->colliders[i], frame, error);
     for (int i = 0; i < scene->pin_count && status == TOILE_OK; i++)

@@ -5,6 +5,7 @@
 #include "hash.h"
 #include "job.h"
 #include "obj.h"
+#include "scene_abc.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -144,6 +145,79 @@ static toile_status read_track(toile_scene *scene, collider *c, int frame, toile
     return status;
 }
 
+/* ---- archives ---- */
+
+static double time_of(const toile_scene *scene, const collider *c, double frame) {
+    return (frame + c->abc_offset) / scene->fps;
+}
+
+static void scale_points(double *points, size_t count, double scale) {
+    for (size_t i = 0; i < 3 * count && scale != 1; i++)
+        points[i] *= scale;
+}
+
+/* Faces that change have no vertices to follow: at every frame all triangles are put in place anew. */
+static toile_status take_loose(loader *l, collider *c) {
+    int count;
+    toile_status status = toile_abc_most_triangles(c->abc, &count, l->error);
+    if (status != TOILE_OK)
+        return status;
+    c->loose = true;
+    c->triangle_count = count;
+    c->vertex_count = 3 * count;
+    c->local = toile_alloc(l->memory, (size_t)c->vertex_count, 3 * sizeof *c->local);
+    c->moved = toile_alloc(l->memory, (size_t)c->vertex_count, 3 * sizeof *c->moved);
+    c->triangles = toile_alloc(l->memory, (size_t)c->vertex_count, sizeof *c->triangles);
+    if (!c->local || !c->moved || !c->triangles)
+        return no_memory(l);
+    for (int i = 0; i < c->vertex_count; i++)
+        c->triangles[i] = i;
+    status = toile_abc_triangles(c->abc, time_of(l->scene, c, l->scene->first), count, c->local, l->error);
+    scale_points(c->local, (size_t)c->vertex_count, c->scale);
+    return status;
+}
+
+static toile_status load_collider_abc(loader *l, const json_t *object, const toile_place *place, collider *c) {
+    toile_obj obj = {0};
+    toile_place here = {place, "abc", 0};
+    char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "abc", ""));
+    if (!path)
+        return no_memory(l);
+    bool y_up = strcmp(read_text(object, "up", "y"), "y") == 0;
+    read_number(object, "frame_offset", &c->abc_offset);
+    toile_status status = toile_abc_open(l->memory, path, read_text(object, "object", NULL), y_up, &c->abc, l->error);
+    status = toile_scene_blame_file(l, &here, status);
+    toile_free(l->memory, path);
+    if (status != TOILE_OK)
+        return status;
+    uint64_t hash = toile_abc_hash(c->abc);
+    l->files = toile_hash(l->files, &hash, sizeof hash);
+    if (toile_abc_changes(c->abc))
+        return take_loose(l, c);
+    status = toile_abc_mesh(c->abc, time_of(l->scene, c, l->scene->first), &obj, l->error);
+    if (status == TOILE_OK)
+        status = toile_obj_check(l->memory, &obj, c->scale, false, l->error);
+    if (status == TOILE_OK)
+        status = take_obj(l->memory, &obj, c, l->error);
+    toile_obj_free(l->memory, &obj);
+    return status;
+}
+
+/* `local` at a frame, if it is another then. */
+static toile_status read_abc(toile_scene *scene, collider *c, int frame, bool *read, toile_error *error) {
+    toile_error inner;
+    *read = toile_abc_moves(c->abc);
+    if (!*read)
+        return TOILE_OK;
+    double time = time_of(scene, c, frame);
+    toile_status status = c->loose ? toile_abc_triangles(c->abc, time, c->triangle_count, c->local, &inner)
+                                   : toile_abc_positions(c->abc, time, c->vertex_count, c->local, &inner);
+    if (status != TOILE_OK)
+        return toile_fail(error, status, "frame %d, collider \"%.64s\": %s", frame, c->name, inner.message);
+    scale_points(c->local, (size_t)c->vertex_count, c->scale);
+    return TOILE_OK;
+}
+
 static toile_status load_collider_mesh(loader *l, const json_t *object, const toile_place *place,
                                        collider *c) {
     toile_status status;
@@ -174,6 +248,8 @@ static toile_status load_collider_mesh(loader *l, const json_t *object, const to
         return status != TOILE_OK || c->track < 0 ? status
                                                   : read_track(l->scene, c, l->scene->first, l->error);
     }
+    if (json_object_get(object, "abc"))
+        return load_collider_abc(l, object, place, c);
     toile_place here = {place, "obj", 0};
     char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "obj", ""));
     if (!path)
@@ -271,9 +347,34 @@ toile_status toile_scene_load_colliders(loader *l) {
 
 /* ---- from frame to frame ---- */
 
+static toile_status deform(toile_scene *scene, collider *c, int frame, toile_error *error) {
+    toile_pose pose = toile_motion_at(&c->motion, frame);
+    transform(&pose, 1, c->local, c->vertex_count, c->moved);
+    toile_status status = toile_deform_collider(scene->world, c->index, c->moved);
+    if (status < 0)
+        return toile_fail(error, status, "frame %d, collider \"%.64s\": %s", frame, c->name, toile_message(scene->world));
+    return TOILE_OK;
+}
+
+toile_status toile_scene_place_collider(toile_scene *scene, collider *c, int frame, bool *placed, toile_error *error) {
+    bool read = false;
+    toile_status status = c->loose ? read_abc(scene, c, frame, &read, error) : TOILE_OK;
+    if (status != TOILE_OK || !read)
+        return status;
+    *placed = true;
+    return deform(scene, c, frame, error);
+}
+
 toile_status toile_scene_prepare_collider(toile_scene *scene, collider *c, int frame, toile_error *error) {
     bool read = false;
     toile_status status = TOILE_OK;
+    if (c->loose)
+        return TOILE_OK; /* it is there already */
+    if (c->abc) {
+        status = read_abc(scene, c, frame, &read, error);
+        if (status != TOILE_OK)
+            return status;
+    }
     if (c->sequence) {
         toile_error inner;
         status = read_sequence(scene, c, frame, &read, &inner);
@@ -312,6 +413,7 @@ void toile_scene_free_colliders(toile_scene *scene) {
         toile_free(&scene->memory, c->triangles);
         toile_free(&scene->memory, c->before);
         toile_free(&scene->memory, c->after);
+        toile_abc_close(c->abc);
     }
     toile_free(&scene->memory, scene->colliders);
 }

@@ -1,9 +1,10 @@
-/* Garments of a scene: grids, and meshes from OBJ files with a fabric per panel. */
+/* Garments of a scene: grids, and meshes from OBJ files and archives with a fabric per panel. */
 #include "scene_internal.h"
 
 #include "hash.h"
 #include "job.h"
 #include "obj.h"
+#include "scene_abc.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -121,17 +122,37 @@ static void warn_of_area(const loader *l, const garment *g, const toile_obj *obj
     l->scene->hooks.log(l->scene->hooks.user, 1, line);
 }
 
-/* From a file, whose surface is checked, or from the job. */
+/* The mesh of an archive at the scene's first frame. */
+static toile_status read_archive(loader *l, const json_t *object, const char *path, toile_obj *obj) {
+    toile_abc *abc = NULL;
+    double offset = 0;
+    bool y_up = strcmp(read_text(object, "up", "y"), "y") == 0;
+    read_number(object, "frame_offset", &offset);
+    toile_status status = toile_abc_open(l->memory, path, read_text(object, "object", NULL), y_up, &abc, l->error);
+    if (status == TOILE_OK && toile_abc_changes(abc))
+        status = toile_fail(l->error, TOILE_INVALID,
+                            "%.300s: its faces change in the course of time, and a garment keeps its own; export it "
+                            "with constant topology, or one frame of it",
+                            path);
+    if (status == TOILE_OK)
+        status = toile_abc_mesh(abc, (l->scene->first + offset) / l->scene->fps, obj, l->error);
+    toile_abc_close(abc);
+    return status;
+}
+
+/* From a file or an archive, whose surface is checked, or from the job. */
 static toile_status read_mesh(loader *l, const json_t *object, const toile_place *place, double scale, toile_obj *obj) {
     const char *inside = read_text(object, "mesh", NULL);
     if (inside) {
         toile_status status = toile_scene_need_job(l, place);
         return status != TOILE_OK ? status : toile_job_read_obj(l->scene->job, l->memory, inside, obj, l->error);
     }
-    char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, "obj", ""));
+    char *path = toile_scene_path_of(l->scene, l->memory, read_text(object, place->key, ""));
     if (!path)
         return no_memory(l);
-    toile_status status = toile_scene_blame_file(l, place, toile_obj_read(l->memory, path, obj, l->error));
+    toile_status status = strcmp(place->key, "abc") == 0 ? read_archive(l, object, path, obj)
+                                                         : toile_obj_read(l->memory, path, obj, l->error);
+    status = toile_scene_blame_file(l, place, status);
     toile_free(l->memory, path);
     return status != TOILE_OK ? status : toile_obj_check(l->memory, obj, scale, true, l->error);
 }
@@ -142,7 +163,7 @@ static toile_status load_mesh(loader *l, const json_t *object, const toile_place
     double *corner_uv = NULL, *panel_scales = NULL, scale = 1, uv_scale = 1;
     int *panel_fabrics = NULL, subdivide = 0;
     toile_key key = {0};
-    toile_place here = {place, json_object_get(object, "mesh") ? "mesh" : "obj", 0};
+    toile_place here = {place, json_object_get(object, "mesh") ? "mesh" : json_object_get(object, "abc") ? "abc" : "obj", 0};
     read_number(object, "scale", &scale);
     read_number(object, "uv_scale", &uv_scale);
     status = read_mesh(l, object, &here, scale, &obj);

@@ -39,6 +39,9 @@ typedef struct collider {
     int file;                       /* number of the file in `local` */
     bool hold;
     int track;                      /* of the job, or -1 */
+    struct toile_abc *abc;          /* or null: an archive that it is read from at every frame */
+    double abc_offset;              /* frames, added to the scene's */
+    bool loose;                     /* its faces change: triangles without common corners, put in place at once */
 } collider;
 
 typedef struct pin {
@@ -204,6 +207,8 @@ toile_status toile_scene_load_garments(loader *l);
 void toile_scene_free_garments(toile_scene *scene);
 /* Needs nothing loaded before. */
 toile_status toile_scene_load_colliders(loader *l);
+/* Those that are put in place at once rather than moved there: true if one of them is elsewhere now. */
+toile_status toile_scene_place_collider(toile_scene *scene, collider *c, int frame, bool *placed, toile_error *error);
 toile_status toile_scene_prepare_collider(toile_scene *scene, collider *c, int frame, toile_error *error);
 void toile_scene_free_colliders(toile_scene *scene);
 /* Needs garments and colliders. */

@@ -210,6 +210,18 @@ static const rule PANEL = {
 static const rule PANELS = {.form = MAP, .item = &PANEL, .says = "use {\"panel name\": {\"fabric\": ...}}"};
 CHOICE_RULE(UV, "file", "flat");
 INTEGER_RULE(SUBDIVIDE, 0, 4, "a mesh is subdivided 0 to 4 times, each of which makes four faces of one");
+CHOICE_RULE(UP, "y", "z");
+NUMBER_RULE(FRAME_OFFSET, -1e6, 1e6, "an offset is a number of frames, -1000000 to 1000000");
+static const rule OBJECT_RULE = {.form = TEXT, .says = "use the path of an object in the archive, as in \"/body/mesh\""};
+/* clang-format off */
+#define ARCHIVE_MEMBERS                                                                                     \
+    {"object", &OBJECT_RULE, false, NULL,                                                                   \
+     "Path in the archive of a mesh, or of what is above meshes; else all of them"},                        \
+    {"up", &UP, false, "\"y\"", "Upward axis of the archive, turned to z; Alembic says y"},                 \
+    {"frame_offset", &FRAME_OFFSET, false, "0", "Frames added to the scene's: frame F is read at (F + offset) / fps seconds"}
+#define ARCHIVE_DEMANDS                                                                                     \
+    {FIRST_NEEDS_ONE, {"object", "abc"}}, {FIRST_NEEDS_ONE, {"up", "abc"}}, {FIRST_NEEDS_ONE, {"frame_offset", "abc"}}
+/* clang-format on */
 static const rule GARMENT = {
     .form = OBJECT,
     .says = "use {\"name\": ..., \"grid\": ...}",
@@ -221,6 +233,9 @@ static const rule GARMENT = {
         {"obj", &FILE_RULE, false, NULL,
          "A mesh: OBJ file of triangles and quads whose groups are the panels"},
         {"mesh", &NAME_RULE, false, NULL, "A mesh of the job"},
+        {"abc", &FILE_RULE, false, NULL,
+         "A mesh: Alembic archive at the first frame; its face sets are the panels, its faces do not change"},
+        ARCHIVE_MEMBERS,
         {"uv", &UV, false, "\"file\"",
          "Material coordinates. file: the vt of the OBJ, in metres; flat: each panel is flat in the file"},
         {"uv_scale", &SCALE, false, "1", "Factor on material coordinates"},
@@ -234,13 +249,14 @@ static const rule GARMENT = {
         {"place", &PLACE, false, NULL, "Where it starts"},
         {0}},
     .demands = (const demand[]){
-        {EXACTLY_ONE, {"grid", "obj", "mesh"}},
-        {FIRST_NEEDS_ONE, {"uv", "obj", "mesh"}},
-        {FIRST_NEEDS_ONE, {"uv_scale", "obj", "mesh"}},
-        {FIRST_NEEDS_ONE, {"scale", "obj", "mesh"}},
-        {FIRST_NEEDS_ONE, {"subdivide", "obj", "mesh"}},
-        {FIRST_NEEDS_ONE, {"panels", "obj", "mesh"}},
-        {FIRST_NEEDS_ONE, {"keep_start_angles", "obj", "mesh"}},
+        {EXACTLY_ONE, {"grid", "obj", "abc", "mesh"}},
+        {FIRST_NEEDS_ONE, {"uv", "obj", "abc", "mesh"}},
+        {FIRST_NEEDS_ONE, {"uv_scale", "obj", "abc", "mesh"}},
+        {FIRST_NEEDS_ONE, {"scale", "obj", "abc", "mesh"}},
+        {FIRST_NEEDS_ONE, {"subdivide", "obj", "abc", "mesh"}},
+        {FIRST_NEEDS_ONE, {"panels", "obj", "abc", "mesh"}},
+        {FIRST_NEEDS_ONE, {"keep_start_angles", "obj", "abc", "mesh"}},
+        ARCHIVE_DEMANDS,
         {0}},
 };
 LIST_RULE(GARMENTS, 1, 1000, GARMENT, "use a list of 1 to 1000 garments");
@@ -308,13 +324,16 @@ static const rule MESH = {
          "body_####.obj"},
         {"mesh", &NAME_RULE, false, NULL, "A mesh of the job"},
         {"track", &NAME_RULE, false, NULL, "Positions of its vertices at every frame, of the job"},
+        {"abc", &FILE_RULE, false, NULL, "Alembic archive, read at every frame; faces may change in the course of time"},
+        ARCHIVE_MEMBERS,
         {"sequence_first", &FRAME, false, NULL, "Number of the first file; else the scene's first frame"},
         {"hold", &BOOLEAN_RULE, false, "false",
          "Whether frames before the first and after the last file use these"},
         {"scale", &SCALE, false, "1", "Factor on the file's positions; 0.01 if they are in centimetres"},
         COLLIDER_MEMBERS(mesh)},
-    .demands = (const demand[]){{EXACTLY_ONE, {"obj", "obj_sequence", "mesh"}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"obj", "obj_sequence", "abc", "mesh"}},
                                 {FIRST_NEEDS_ONE, {"track", "mesh"}},
+                                ARCHIVE_DEMANDS,
                                 {FIRST_NEEDS_ONE, {"sequence_first", "obj_sequence"}},
                                 {FIRST_NEEDS_ONE, {"hold", "obj_sequence"}},
                                 COLLIDER_DEMANDS},
@@ -567,7 +586,8 @@ static toile_status check_demand(const checker *c, const demand *d, const json_t
         return toile_place_fail(c->source, place, c->error, TOILE_INVALID, "needs %s", keys);
     if (present > 1 && (d->kind == EXACTLY_ONE || d->kind == NOT_TOGETHER)) {
         toile_place inside = {place, one, 0};
-        return toile_place_fail(c->source, &inside, c->error, TOILE_INVALID, "give %s, only one of them", keys);
+        return toile_place_fail(c->source, &inside, c->error, TOILE_INVALID, "give %s, %s", keys,
+                                d->keys[2] ? "only one of them" : "not both");
     }
     if (d->kind == FIRST_NEEDS_ONE && present == 0 && json_object_get(value, d->keys[0])) {
         toile_place inside = {place, d->keys[0], 0};

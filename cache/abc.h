@@ -418,6 +418,10 @@ typedef struct abc_mesh_info {
 /* PolyMesh or SubD. */
 abc_status abc_mesh_get_info(abc_reader *reader, abc_object *object, abc_mesh_info *info);
 
+/* Numbers of points, faces and corners of a sample, without reading it. */
+abc_status abc_mesh_size(abc_reader *reader, abc_object *object, uint64_t index, uint64_t *points,
+                         uint64_t *faces, uint64_t *corners);
+
 typedef struct abc_param_sample {
     abc_pod pod;
     uint32_t extent;

@@ -275,13 +275,26 @@ abc_status abc_mesh_get_info(abc_reader *reader, abc_object *object, abc_mesh_in
     return ABC_OK;
 }
 
+abc_status abc_mesh_size(abc_reader *reader, abc_object *object, uint64_t index, uint64_t *points,
+                         uint64_t *faces, uint64_t *corners) {
+    abc_mesh_parts parts;
+    abc_status status = abc_mesh_find(reader, object, &parts);
+    if (status >= 0)
+        status = abc_property_elements(reader, parts.positions, index, points);
+    if (status >= 0)
+        status = abc_property_elements(reader, parts.counts, index, faces);
+    if (status >= 0)
+        status = abc_property_elements(reader, parts.indices, index, corners);
+    return status;
+}
+
 /* How many items of each kind a mesh sample has, and its corners per face. */
-typedef struct abc_mesh_size {
+typedef struct abc_mesh_extent {
     uint64_t points;
     uint64_t faces;
     uint64_t corners;
     const int32_t *counts;
-} abc_mesh_size;
+} abc_mesh_extent;
 
 static abc_scope abc_scope_of(const abc_metadata *metadata) {
     const char *text = abc_metadata_get(metadata, "geoScope");
@@ -291,7 +304,7 @@ static abc_scope abc_scope_of(const abc_metadata *metadata) {
     return ABC_SCOPE_MESH;
 }
 
-static uint64_t abc_items_of(const abc_mesh_size *size, abc_scope scope) {
+static uint64_t abc_items_of(const abc_mesh_extent *size, abc_scope scope) {
     switch (scope) {
     case ABC_SCOPE_MESH: return 1;
     case ABC_SCOPE_FACE: return size->faces;
@@ -304,7 +317,7 @@ static uint64_t abc_items_of(const abc_mesh_size *size, abc_scope scope) {
 
 /* Checks a parameter sample against the mesh and brings it into the caller's space. */
 static abc_status abc_param_settle(abc_reader *reader, const abc_property *param, abc_turn turn,
-                                   const abc_mesh_size *size, abc_param_sample *sample) {
+                                   const abc_mesh_extent *size, abc_param_sample *sample) {
     abc_core *core = &reader->core;
     const abc_reader_options *options = &reader->options;
     void *values = sample->storage[0].data;
@@ -349,7 +362,7 @@ static abc_status abc_param_settle(abc_reader *reader, const abc_property *param
 /* A parameter is an array, or a compound of values and indices. No samples or an empty one: no
  * values, and no complaint. */
 static abc_status abc_param_load(abc_reader *reader, abc_property *param, uint64_t index,
-                                 abc_turn turn, const abc_mesh_size *size,
+                                 abc_turn turn, const abc_mesh_extent *size,
                                  abc_param_sample *sample) {
     abc_property *values = param, *indices = NULL;
     sample->values = NULL;
@@ -386,7 +399,7 @@ static abc_status abc_param_load(abc_reader *reader, abc_property *param, uint64
 /* uvs or normals: any damage leaves them out. */
 static abc_status abc_read_optional(abc_reader *reader, const abc_mesh_parts *parts,
                                     const char *name, uint32_t extent, abc_turn turn,
-                                    uint64_t index, const abc_mesh_size *size,
+                                    uint64_t index, const abc_mesh_extent *size,
                                     abc_param_sample *sample) {
     abc_property *param = abc_property_find(parts->geom, name);
     sample->values = NULL;
@@ -513,7 +526,7 @@ abc_status abc_mesh_read(abc_reader *reader, abc_object *object, uint64_t index,
     if (!reader->options.keep_winding)
         abc_reverse_faces(sample->face_counts, sample->face_count, corners->data, sizeof(int32_t));
     abc_mesh_bounds(sample);
-    const abc_mesh_size size = {sample->point_count, sample->face_count, sample->corner_count,
+    const abc_mesh_extent size = {sample->point_count, sample->face_count, sample->corner_count,
                                 sample->face_counts};
     status = abc_worse(status, abc_read_velocities(reader, &parts, index, sample));
     if (status >= 0)
@@ -546,7 +559,7 @@ abc_property *abc_mesh_param(abc_reader *reader, abc_object *object, size_t numb
 abc_status abc_param_read(abc_reader *reader, abc_object *mesh, abc_property *param, uint64_t index,
                           abc_turn turn, abc_param_sample *sample) {
     abc_mesh_parts parts;
-    abc_mesh_size size = {0};
+    abc_mesh_extent size = {0};
     abc_sample counts = {0};
     sample->values = NULL;
     sample->indices = NULL;

@@ -393,6 +393,94 @@ def test_abc_part(folder):
     assert about["units"] == "cm" and about["first_frame"] == 5 and abs(about["start"] - 5 / FPS) < 1e-9
 
 
+def test_abc_retimed(folder):
+    """Another rate and other frame numbers: the same points at other times, faster or slower."""
+    py, out, plain = oracle(), os.path.join(folder, "o.abc"), os.path.join(folder, "p.abc")
+    export(main_cache(), plain)
+    export(main_cache(), out, "--fps", "48", "--offset", "-2")
+    a, b = (py.Archive(x).top.find("cloth/clothShape").props[".geom"] for x in (plain, out))
+    sampling = py.Archive(out).ts[b["P"].ts]
+    assert sampling.kind == "uniform"
+    assert all(abs(sampling.time(i) - (FIRST - 2 + i) / 48) < 1e-9 for i in range(2))
+    assert (a["P"].value(4) == b["P"].value(4)).all()
+    assert abs(2 * a[".velocities"].value(4) - b[".velocities"].value(4)).max() < 1e-6
+    assert info(out)["fps"] == 48 and info(out)["first_frame"] == FIRST - 2
+    export(main_cache(), os.path.join(folder, "f.obj"), "--frames", "4-5", "--offset", "100")
+    assert sorted(n for n in os.listdir(folder) if n.endswith(".obj")) == ["f_0104.obj", "f_0105.obj"]
+    for name, words in (("o.pc2", ["--offset", "7"]), ("o.mdd", ["--fps", "12"])):
+        export(main_cache(), os.path.join(folder, name), "--garment", CLOTH, *words)
+    assert info(os.path.join(folder, "o.pc2"))["first_frame"] == FIRST + 7
+    assert abs(info(os.path.join(folder, "o.mdd"))["fps"] - 12) < 1e-3
+
+
+def test_abc_subframes(folder):
+    """Samples within the shutter: at whole frames the cached ones, between them on the cubic, after the last straight on."""
+    py, out, plain = oracle(), os.path.join(folder, "o.abc"), os.path.join(folder, "p.abc")
+    export(main_cache(), plain)
+    export(main_cache(), out, "--subframes", "3", "--shutter", "0.8", "--colliders")
+    archive, whole = py.Archive(out), py.Archive(plain)
+    counts = py.verify(archive)
+    assert counts["key_bad"] == counts["hash_bad"] == counts["bits_bad"] == 0, counts
+    a, b = (x.top.find("cloth/clothShape").props[".geom"] for x in (whole, archive))
+    sampling, n = archive.ts[b["P"].ts], len(FRAMES)
+    assert sampling.kind == "cyclic" and b["P"].nsamples == b[".velocities"].nsamples == 3 * n
+    for i in range(n):
+        for k in range(3):
+            u = 0.4 * k
+            assert abs(sampling.time(3 * i + k) - (FIRST + i + u) / FPS) < 1e-9
+            x0, v0 = a["P"].value(i).astype(float), a[".velocities"].value(i).astype(float)
+            if i + 1 < n:
+                x1, v1 = a["P"].value(i + 1).astype(float), a[".velocities"].value(i + 1).astype(float)
+                expected = ((2 * u**3 - 3 * u**2 + 1) * x0 + (u**3 - 2 * u**2 + u) * v0 / FPS + (3 * u**2 - 2 * u**3) * x1 +
+                            (u**3 - u**2) * v1 / FPS)
+            else:
+                expected = x0 + u * v0 / FPS
+            assert abs(b["P"].value(3 * i + k) - expected).max() < 1e-6, (i, k)
+        assert abs(b[".velocities"].value(3 * i) - a[".velocities"].value(i)).max() < 1e-4
+    ball = archive.top.find("ball/ballShape").props[".geom"]["P"]
+    assert ball.nsamples == n and archive.ts[ball.ts].kind == "uniform"
+    fails(2, "export", main_cache(), "-o", out, "--subframes", "0")
+    fails(2, "export", main_cache(), "-o", out, "--subframes", "2", "--shutter", "1")
+    fails(2, "export", main_cache(), "-o", os.path.join(folder, "o.pc2"), "--subframes", "2", says=".abc")
+
+
+def test_abc_stretch_and_fabrics(folder):
+    py, out = oracle(), os.path.join(folder, "o.abc")
+    export(main_cache(), out, "--stretch")
+    geom = py.Archive(out).top.find("cloth/clothShape").props[".geom"]
+    stretch = geom[".arbGeomParams"]["stretch"]
+    assert stretch.md[b"geoScope"] == b"uni" and stretch.nsamples == len(FRAMES)
+    assert abs(stretch.value(0)).max() < 1e-5 and 1e-4 < stretch.value(len(FRAMES) - 1).max() < 0.5
+    mesh = os.path.join(folder, "two.obj")
+    with open(mesh, "w") as file:
+        file.write("v 0 0 1\nv 1 0 1\nv 2 0 1\nv 0 1 1\nv 1 1 1\nv 2 1 1\ng left\nf 1 2 5 4\ng right\nf 2 3 6 5\n")
+    garment = {"name": "two", "obj": "two.obj", "uv": "flat", "fabric": "cotton", "panels": {"right": {"fabric": "denim"}}}
+    cache = bake(folder, "two", (1, 2), garments=[garment], colliders=[])
+    export(cache, out)
+    sets = {c.name.decode(): [int(f) for f in c.props[".faceset"][".faces"].value(0)]
+            for c in py.Archive(out).top.find("two/twoShape").children}
+    assert set(sets) == {"left", "right", "material_cotton", "material_denim"}, sets
+    assert sets["left"] == sets["material_cotton"] and sets["right"] == sets["material_denim"], sets
+
+
+def test_abc_as_scene(folder):
+    """What was exported is a collider, and a garment, of another scene."""
+    out, path = os.path.join(folder, "o.abc"), os.path.join(folder, "s.json")
+    export(main_cache(), out, "--garment", CLOTH)
+    with open(path, "w") as file:
+        json.dump({"toile": 1, "fps": FPS, "frames": [FIRST, LAST],
+                   "garments": [{"name": "again", "abc": "o.abc", "place": {"origin": [0, 0, 1]}}],
+                   "colliders": [{"name": "old", "shape": "mesh", "abc": "o.abc", "object": "/cloth"}]}, file)
+    cache = os.path.join(folder, "s.h5")
+    ok("bake", path, "-o", cache, "--progress", "none", "--threads", "1")
+    ok("export", cache, "-o", os.path.join(folder, "c.obj"), "--colliders", "--progress", "none")
+    ref = obj_frames(folder)
+    for f in FRAMES:
+        with open(os.path.join(folder, "c_collider_%04d.obj" % f)) as file:
+            points = [tuple(map(float, line.split()[1:])) for line in file if line.startswith("v ")]
+        assert all(abs(a - b) < 1e-6 for p, q in zip(points, ref[f][CLOTH][0]) for a, b in zip(p, q)), f
+
+
 def test_abc_colliders(folder):
     out = os.path.join(folder, "o.abc")
     export(main_cache(), out, "--colliders")

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 static int passed, failed, skipped;
@@ -1555,6 +1556,43 @@ static void damage_file(const char *path) {
     free(good);
 }
 
+/* What reading one file may cost, also if it is hostile. */
+enum { MOST_BYTES = 256 << 20, BLOCK_HEAD = 16 };
+static const double most_seconds = 1.0;
+
+typedef struct used_memory {
+    size_t now, peak;
+} used_memory;
+
+static void *counting_allocate(void *user, size_t size) {
+    used_memory *used = user;
+    uint8_t *block = size <= MOST_BYTES ? malloc(size + BLOCK_HEAD) : NULL;
+    if (size > MOST_BYTES)
+        used->peak = SIZE_MAX;
+    if (!block)
+        return NULL;
+    memcpy(block, &size, sizeof size);
+    used->now += size;
+    used->peak = used->now > used->peak ? used->now : used->peak;
+    return block + BLOCK_HEAD;
+}
+
+static void counting_release(void *user, void *pointer) {
+    used_memory *used = user;
+    size_t size = 0;
+    if (!pointer)
+        return;
+    memcpy(&size, (uint8_t *)pointer - BLOCK_HEAD, sizeof size);
+    used->now -= size;
+    free((uint8_t *)pointer - BLOCK_HEAD);
+}
+
+static double processor_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Walks every .abc of a folder; returns how many there were, or -1 without the folder. */
 static int walk_folder(const char *part, bool good, int counts[3]) {
     char path[700];
@@ -1569,8 +1607,17 @@ static int walk_folder(const char *part, bool good, int counts[3]) {
         if (length < 5 || strcmp(entry->d_name + length - 4, ".abc") != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", corpus(part), entry->d_name);
-        abc_status opened = abc_reader_open(path, NULL, &r);
+        used_memory used = {0, 0};
+        const abc_allocator allocator = {counting_allocate, counting_release, &used};
+        abc_reader_options options = abc_reader_default_options();
+        options.allocator = &allocator;
+        double began = processor_seconds();
+        abc_status opened = abc_reader_open(path, &options, &r);
         abc_status status = walk_all(r, opened, &all);
+        double spent = processor_seconds() - began;
+        if (!good && (spent >= most_seconds || used.peak >= MOST_BYTES))
+            printf("  %s: %.2f s, %zu bytes\n", entry->d_name, spent, used.peak);
+        CHECK(good || (spent < most_seconds && used.peak < MOST_BYTES));
         files++;
         counts[status < 0 ? 0 : status > 0 ? 1 : 2]++;
         if (good && status != ABC_OK)

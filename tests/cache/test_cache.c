@@ -1308,6 +1308,185 @@ static void test_checkpoint(void) {
     CHECK_STATUS(toile_checkpoint_write(path, 1, 1, NULL, 1, &error), TOILE_MISUSE);
 }
 
+/* ---- the writing thread ---- */
+
+static int told[64], told_count;
+static void tell(void *user, int frame) {
+    (void)user;
+    told[told_count++ % 64] = frame;
+}
+
+/* Pushes frames and states as a bake does. */
+static toile_status push_frames(toile_cache_writer *writer, scene *s, int count) {
+    toile_status status = TOILE_OK;
+    for (int f = FIRST; f < FIRST + count && status == TOILE_OK; f++) {
+        toile_cache_slot slot;
+        status = toile_cache_writer_slot(writer, &slot, &error);
+        if (status != TOILE_OK)
+            break;
+        const toile_frame_view *view = make_frame(s, f);
+        for (int g = 0; g < s->header.garment_count; g++) {
+            size_t bytes = sizeof(float) * 3 * (size_t)s->garments[g].vertex_count;
+            memcpy(slot.positions[g], view->positions[g], bytes);
+            memcpy(slot.velocities[g], view->velocities[g], bytes);
+        }
+        toile_cache_writer_push(writer, view);
+        void *state = f % 5 == 0 ? toile_cache_writer_state(writer) : NULL;
+        if (state) {
+            memset(state, f, 1000);
+            toile_cache_writer_push_state(writer, f);
+        }
+    }
+    return status;
+}
+
+static void test_writer(void) {
+    enum { FRAMES = 60 };
+    scene *s = make_scene(2, 500);
+    toile_memory own;
+    toile_memory_init(&own, NULL);
+    toile_cache *cache = NULL;
+    toile_cache_writer *writer = NULL;
+    CHECK_OK(toile_cache_create(&own, path, &s->header, &cache, &error));
+    toile_cache_writer_def def = {.cache = cache, .path = path, .fingerprint = 9, .state_size = 1000, .on_frame = tell};
+    told_count = 0;
+    CHECK_OK(toile_cache_writer_start(&memory, &def, &writer, &error));
+    CHECK_OK(push_frames(writer, s, FRAMES));
+    CHECK_OK(toile_cache_writer_wait(writer, &error));
+    int checkpoint = toile_cache_writer_checkpoint(writer);
+    CHECK_OK(toile_cache_writer_finish(writer, &error));
+    CHECK(told_count == FRAMES && told[(FRAMES - 1) % 64] == FIRST + FRAMES - 1);
+    CHECK_OK(toile_cache_close(cache, &error));
+    check_cache(path, s, FRAMES);
+    void *state;
+    size_t size;
+    uint64_t fingerprint;
+    int frame;
+    CHECK_OK(toile_checkpoint_read(&memory, path, &fingerprint, &frame, &state, &size, &error));
+    CHECK(frame == checkpoint && frame % 5 == 0 && fingerprint == 9 && size == 1000 && ((unsigned char *)state)[999] == frame);
+    toile_free(&memory, state);
+    CHECK(own.live == 0);
+
+    /* The disk is full at some time: the thread says so, what was told of is there, and memory comes back. */
+    for (int limit = 20000; limit < 400000; limit += 35000) {
+        pid_t child = fork();
+        if (child == 0) {
+            signal(SIGXFSZ, SIG_IGN);
+            setrlimit(RLIMIT_FSIZE, &(struct rlimit){(rlim_t)limit, (rlim_t)limit});
+            told_count = 0;
+            if (toile_cache_create(&own, path, &s->header, &cache, &error) != TOILE_OK)
+                _exit(strstr(error.message, "free some disk space") ? 0 : 1);
+            def.cache = cache;
+            if (toile_cache_writer_start(&memory, &def, &writer, &error))
+                _exit(1);
+            push_frames(writer, s, FRAMES);
+            toile_status status = toile_cache_writer_finish(writer, &error);
+            bool good = status == TOILE_OK || (status == TOILE_IO && strstr(error.message, "free some disk space"));
+            toile_cache_close(cache, NULL);
+            good = good && toile_cache_open(&own, path, &cache, NULL) == TOILE_OK && toile_cache_frame_count(cache) >= told_count &&
+                   frames_are_right(cache, s, toile_cache_frame_count(cache));
+            toile_cache_close(cache, NULL);
+            _exit(good && own.live == 0 && memory.live == 0 ? 0 : 2);
+        }
+        CHECK(ended_well(child));
+    }
+    toile_checkpoint_remove(path);
+    free_scene(s);
+}
+
+/* A cache that begins with another's frames. */
+static void test_copy(void) {
+    scene *s = make_scene(2, 300);
+    toile_cache *from = NULL, *cache = NULL;
+    write_cache(path, s, 9);
+    unsigned char *bytes;
+    size_t size;
+    for (int keep = 0; keep <= 9; keep += 3) {
+        CHECK_OK(toile_cache_open(&memory, path, &from, &error));
+        s->header.last_frame = FIRST + 20 + keep;
+        s->header.settings_json = keep ? "{\"changed\": true}" : "{}";
+        CHECK_OK(toile_cache_create_from(&memory, other, &s->header, from, keep, &cache, &error));
+        CHECK_OK(toile_cache_close(from, &error));
+        CHECK_OK(append(cache, s, 2));
+        CHECK_OK(toile_cache_close(cache, &error));
+        check_cache(other, s, keep + 2);
+    }
+    /* Over the file that it comes from: the old one stays until the new one is whole. */
+    CHECK_OK(toile_cache_open(&memory, path, &from, &error));
+    CHECK_OK(toile_cache_create_from(&memory, path, &s->header, from, 5, &cache, &error));
+    CHECK_OK(toile_cache_close(from, &error));
+    CHECK_OK(toile_cache_rename(cache, other, &error));
+    CHECK_OK(append(cache, s, 1));
+    CHECK_OK(toile_cache_close(cache, &error));
+    CHECK(access(path, F_OK) != 0);
+    check_cache(other, s, 6);
+    /* Other garments are refused. */
+    scene *t = make_scene(2, 301);
+    CHECK_OK(toile_cache_open(&memory, other, &from, &error));
+    CHECK_STATUS(toile_cache_create_from(&memory, path, &t->header, from, 5, &cache, &error), TOILE_INVALID);
+    CHECK_OK(toile_cache_close(from, &error));
+    /* Cut off: with leniency the first frames are good. */
+    CHECK_OK(toile_cache_reopen(&memory, other, INT_MAX, &cache, &error));
+    CHECK_OK(append(cache, s, 30));
+    CHECK_OK(toile_cache_close(cache, &error));
+    bytes = read_bytes(other, &size);
+    write_bytes(path, bytes, size - size / 3);
+    CHECK(toile_cache_open(&memory, path, &cache, &error) != TOILE_OK);
+    CHECK_OK(toile_cache_open_damaged(&memory, path, &cache, &error));
+    int good = 0;
+    for (int i = 0; i < toile_cache_frame_count(cache); i++)
+        good += toile_cache_check(cache, i, &error) == TOILE_OK;
+    printf("  %d good of %d frames in two thirds of a file\n", good, toile_cache_frame_count(cache));
+    CHECK(toile_cache_frame_count(cache) == 36 && good >= 10 && good < 36);
+    CHECK_OK(toile_cache_close(cache, &error));
+    free(bytes);
+    unlink(other);
+    free_scene(s);
+    free_scene(t);
+}
+
+static void test_lock(void) {
+    toile_lock *lock = NULL, *second = NULL;
+    char file[160];
+    snprintf(file, sizeof file, "%s.lock", path);
+    CHECK_OK(toile_lock_take(&memory, path, &lock, &error));
+    CHECK_STATUS(toile_lock_take(&memory, path, &second, &error), TOILE_IO);
+    CHECK_MESSAGE("another process is writing it");
+    CHECK(toile_lock_beat(lock));
+    CHECK(toile_lock_move(lock, other) && access(file, F_OK) != 0);
+    CHECK_OK(toile_lock_take(&memory, path, &second, &error));
+    toile_lock_release(second);
+    CHECK(access(file, F_OK) != 0);
+    snprintf(file, sizeof file, "%s.lock", other);
+    unlink(file);
+    CHECK(!toile_lock_beat(lock)); /* someone took it away */
+    toile_lock_release(lock);
+    /* Of many that want it at once, one has it. A dead one's is taken over. */
+    for (int round = 0; round < 10; round++) {
+        pid_t children[6];
+        int pipes[2], winners = 0;
+        CHECK(pipe(pipes) == 0);
+        for (int i = 0; i < 6; i++)
+            if ((children[i] = fork()) == 0) {
+                bool mine = toile_lock_take(&memory, path, &lock, &error) == TOILE_OK;
+                if (mine && write(pipes[1], "x", 1) != 1)
+                    _exit(1);
+                pause_ms(mine ? 300 : 0);
+                _exit(0); /* without release */
+            }
+        for (int i = 0; i < 6; i++)
+            waitpid(children[i], NULL, 0);
+        close(pipes[1]);
+        char taken;
+        while (read(pipes[0], &taken, 1) == 1)
+            winners++;
+        close(pipes[0]);
+        CHECK(winners == 1);
+    }
+    snprintf(file, sizeof file, "%s.lock", path);
+    unlink(file);
+}
+
 /* ---- the program ---- */
 
 /* HDF5 loses memory of its own when a file is damaged; ours is counted. Asked for by the leak checker, if
@@ -1357,6 +1536,9 @@ int main(int argc, char **argv) {
         {"no_memory", test_no_memory},
         {"disk_full", test_disk_full},
         {"checkpoint", test_checkpoint},
+        {"writer", test_writer},
+        {"copy", test_copy},
+        {"lock", test_lock},
     };
     setvbuf(stdout, NULL, _IONBF, 0);
     toile_memory_init(&memory, NULL);
@@ -1383,6 +1565,9 @@ int main(int argc, char **argv) {
         CHECK(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
         /* Nothing is left beside what was asked for. */
         unlink(path);
+        char lock[160];
+        snprintf(lock, sizeof lock, "%s.lock", path);
+        unlink(lock); /* of a writer that was killed */
         CHECK(rmdir(folder) == 0);
         failures ? failed++ : passed++;
         if (failures)

@@ -1,0 +1,3 @@
+/* Point caches of the kind MDD. */
+#define KIND TOILE_MDD
+#include "fuzz_pointcache.inl"
