@@ -232,22 +232,38 @@ static const struct meaning {
     {"cloth_model", "springs",
      "connections between particles that buckle like an arc instead of resisting pressure"},
     {"integrator", "backward_euler", "one linear system a step; stable at large steps, damps fast motion"},
+    {"integrator", "forward_euler", "no system, tiny steps; for comparisons"},
+    {"integrator", "fb_euler", "velocities first, then positions with them; no system, keeps energy, tiny steps"},
+    {"integrator", "rk4", "four evaluations a step, fourth order; tiny steps"},
+    {"integrator", "bdf2", "second order: livelier than backward_euler, one system a step"},
+    {"integrator", "imex", "stretch in the system, the rest explicit"},
+    {"integrator", "aimex", "in the system only what is too stiff for the step, element by element"},
+    {"integrator", "sbdf2", "the second-order form of aimex"},
+    {"integrator", "newton", "backward_euler iterated until forces balance; slowest"},
+    {"integrator", "auto", "backward_euler"},
+    {"linear_solver", "auto",
+     "single precision with an incomplete factor, refined in double; direct where iterating would cost more"},
     {"linear_solver", "mpcg",
      "conjugate gradients that keep pins and contacts exactly; memory grows with the mesh only"},
+    {"linear_solver", "upcg", "conjugate gradients on the system without constrained directions"},
+    {"linear_solver", "cholmod", "that system solved directly; exact, memory grows faster than the mesh"},
+    {"linear_solver", "corepcg", "conjugate gradients around a direct factor of the stretch part"},
+    {"solver_stop", "energy", "at an estimated error of the answer, the same for every solver"},
+    {"solver_stop", "thesis", "at a residual in the preconditioner's norm, as Boxerman does; mpcg only"},
     {"preconditioner", "none", "no help; for comparisons"},
     {"preconditioner", "diagonal", "the matrix's diagonal; cheap"},
     {"preconditioner", "block", "the 3x3 block of every particle; fewer iterations than diagonal"},
     {"preconditioner", "constrained",
      "3x3 blocks that know which directions are held; the fastest in contact"},
     {"preconditioner", "incomplete",
-     "block incomplete Cholesky, chunk by chunk and in constrained form: fewest iterations"},
+     "block incomplete Cholesky of the stretch part, in constrained form: fewest iterations"},
     {"drag_model", "none", "no air; wind has no effect"},
     {"drag_model", "particle", "against the velocity of every particle, by its share of area"},
     {"drag_model", "triangle", "along every triangle's normal only, so cloth slides through air edge on"},
 };
 
 static const char *const CHOSEN_SETTINGS[] = {"cloth_model", "integrator", "linear_solver", "preconditioner",
-                                              "drag_model"};
+                                              "solver_stop", "drag_model"};
 
 static const char *meaning_of(const char *setting, const char *choice) {
     for (int i = 0; i < COUNT(MEANINGS); i++)

@@ -74,6 +74,21 @@ static json_t *stages(const toile_statistics *run, double write_seconds) {
     return object;
 }
 
+/* What `auto` did, and why. */
+static json_t *solver_choice(toile_world *world, const toile_counters *counters) {
+    json_t *object = json_object();
+    int64_t fast = counters ? counters->fast_solves : 0, direct = counters ? counters->direct_solves : 0;
+    const char *why = "the solver was named in the settings";
+    json_t *name = chosen(world, "linear_solver");
+    if (name && strcmp(json_string_value(name), "auto") == 0)
+        why = direct ? "iterations would have cost more than a direct solve in some steps" : "iterating was cheaper than a direct solve in every step";
+    json_decref(name);
+    put(object, "iterative", json_integer(fast));
+    put(object, "direct", json_integer(direct));
+    put(object, "why", json_string(why));
+    return object;
+}
+
 static json_t *compose(const toile_report *report, toile_world *world, const toile_report_facts *facts) {
     toile_statistics run = {0}, last = {0};
     toile_get_statistics(world, true, &run);
@@ -122,7 +137,9 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "newton_iterations", json_integer(counters ? counters->newton_iterations : 0));
     put(object, "linear_solver", chosen(world, "linear_solver"));
     put(object, "preconditioner", chosen(world, "preconditioner"));
-    put(object, "components_mean", json_integer(1));
+    put(object, "components_mean",
+        real(counters && counters->solves ? (double)counters->components / (double)counters->solves : 1));
+    put(object, "solver_choice", solver_choice(world, counters));
     put(object, "threads", json_integer(toile_threads(world)));
     put(object, "max_stretch", real(run.max_stretch));
     put(object, "contacts", json_integer(last.contacts));

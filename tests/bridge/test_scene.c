@@ -240,7 +240,7 @@ static const bad BAD[] = {
     {"\"name\": \"other\"", "\"name\": \"o\", \"uv\": \"flat\"",
      "scene.json:15: garments[1].uv: goes only with"},
     {"\"name\": \"other\"", "\"name\": \"o\", \"subdivide\": 1",
-     "scene.json:15: garments[1].subdivide: goes only with \"obj\" or \"abc\""},
+     "scene.json:15: garments[1].subdivide: goes only with \"obj\", \"abc\" or \"mesh\""},
     {"\"name\": \"other\"", "\"name\": \"o\", \"subdivide\": 5",
      "scene.json:15: garments[1].subdivide: found 5; a mesh is subdivided 0 to 4 times"},
     {"[3, 4]", "[3, 1]", "scene.json:16: garments[1].grid.resolution[1]: found 1"},
