@@ -50,10 +50,15 @@ typedef struct toile_fast {
     bool sound[TOILE_STREAMS + 1]; /* did the factor of each stream succeed? */
 } toile_fast;
 
-/* Raises of the diagonal, relative; beyond the last the factor is no better than diagonal blocks. */
+/* Raises of the diagonal, relative: none, and dropped fill is made up for; all but none, and it is not; and so on. Beyond the
+ * last the factor is no better than diagonal blocks. */
+#define TOILE_SHIFT_PLAIN 1e-9
 #define TOILE_SHIFT_FIRST 1e-3
 #define TOILE_SHIFT_GROWTH 3.0
 #define TOILE_SHIFT_LAST 0.3
+static inline double toile_shift_after(double shift) {
+    return shift == 0 ? TOILE_SHIFT_PLAIN : shift < TOILE_SHIFT_FIRST ? TOILE_SHIFT_FIRST : shift * TOILE_SHIFT_GROWTH;
+}
 
 /* One run: x += correction that brings the residual S (b - A x) down. */
 typedef struct toile_fast_job {

@@ -54,7 +54,7 @@ static inline void prepare(toile_fast *f, const toile_constraints *constraints, 
         for (int k = constraints->chunk_begin[c]; k < constraints->chunk_begin[c + 1]; k++)
             f->constraint_of[constraints->particle[k]] = k;
     toile_barrier_wait(team->barrier);
-    for (double raise = *shift; raise <= TOILE_SHIFT_LAST; raise = raise > 0 ? raise * TOILE_SHIFT_GROWTH : TOILE_SHIFT_FIRST) {
+    for (double raise = *shift; raise <= TOILE_SHIFT_LAST; raise = toile_shift_after(raise)) {
         FOR_MY_STREAMS(s) f->sound[s] = TOILE_KERNEL(toile_fast_factor)(f, constraints, raise, s);
         toile_barrier_wait(team->barrier);
         if (team->thread == 0) {
