@@ -287,6 +287,7 @@ static int bench_step(bench *b, int largest) {
 }
 
 int toile_command_bench(int argc, char **argv) {
+    const char *queries = NULL, *kind = NULL;
     bench b = {.threads = omp_get_num_procs(), .script = DEFAULT_SCRIPT};
     int largest = SIZES[SIZE_COUNT - 1];
     const char *only = NULL, *bullet = BULLET_SOURCE;
@@ -297,20 +298,26 @@ int toile_command_bench(int argc, char **argv) {
         {"--largest", NULL, TOILE_OPTION_WHOLE, &largest, "N", "leave out sheets of more than N x N particles", NULL},
         {"--blender-script", NULL, TOILE_OPTION_TEXT, &b.script, "FILE", "script that measures Blender's cloth", NULL},
         {"--only", NULL, TOILE_OPTION_TEXT, &only, "TEXT", "solvers: keys that contain this", NULL},
-        {"--bullet-source", NULL, TOILE_OPTION_TEXT, &bullet, "FILE", "program that measures Bullet's cloth", NULL}};
+        {"--bullet-source", NULL, TOILE_OPTION_TEXT, &bullet, "FILE", "program that measures Bullet's cloth", NULL},
+        {"--queries", NULL, TOILE_OPTION_TEXT, &queries, "FILE.f64", "ccd: collision queries with their answers", NULL},
+        {"--kind", NULL, TOILE_OPTION_TEXT, &kind, "vf|ee", "ccd: vertex against face, or edge against edge", NULL}};
     static const char *const operands[] = {"NAME"};
     const char *given[1] = {"step"};
-    toile_syntax syntax = {"toile bench step|solvers [--json] [--threads N] [--largest N] [--only TEXT]",
-                           "measures the parts of a step and whole frames, beside the machine's memory bandwidth and Blender; "
-                           "or the linear solvers beside each other, as ratios",
+    toile_syntax syntax = {"toile bench step|solvers [--json] [--threads N] [--largest N] [--only TEXT]\n"
+                           "       toile bench ccd --queries FILE.f64 --kind vf|ee [--json]",
+                           "step: the parts of a step and whole frames, beside the machine's memory bandwidth and Blender;\n"
+                           "solvers: the linear solvers beside each other, as ratios;\n"
+                           "ccd: collision queries against their known answers",
                            options, sizeof options / sizeof *options, operands, 1};
     int exit_code;
     if (!toile_parse_options(&syntax, argc, argv, given, &exit_code))
         return exit_code;
     if (strcmp(given[0], "solvers") == 0)
         return bench_solvers(only, b.json, b.script, bullet);
+    if (strcmp(given[0], "ccd") == 0)
+        return toile_bench_ccd(queries, kind, b.json);
     if (strcmp(given[0], "step") != 0)
-        return toile_complain(TOILE_EXIT_USAGE, "there is no benchmark \"%s\"; there are: step, solvers", given[0]);
+        return toile_complain(TOILE_EXIT_USAGE, "there is no benchmark \"%s\"; there are: step, solvers, ccd", given[0]);
     if (b.threads < 1)
         b.threads = 1;
     return bench_step(&b, largest);

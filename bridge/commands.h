@@ -12,6 +12,8 @@ enum { TOILE_EXIT_USAGE = 2, TOILE_EXIT_INPUT = 3, TOILE_EXIT_FAILED = 4, TOILE_
 
 int toile_command_bake(int argc, char **argv);
 int toile_command_bench(int argc, char **argv);
+/* bench_ccd.c */
+int toile_bench_ccd(const char *path, const char *kind_name, bool json);
 int toile_command_export(int argc, char **argv);
 int toile_command_fabrics(int argc, char **argv);
 int toile_command_info(int argc, char **argv);
