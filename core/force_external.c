@@ -7,7 +7,7 @@
  *   gust      f = A p sin(2 pi (f t - s / lambda)), s the way along (1, 1, 1)/sqrt 3: a sine of place and time
  *             (Jiang 2021), as a pressure so that the mesh does not matter
  * What goes into the matrix is the positive semi-definite part of -df/dv, lumped on the particles. */
-#include "sim.h"
+#include "integrate.h"
 
 #include <math.h>
 #include <string.h>
@@ -60,6 +60,7 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
     double strength = 0.5 * set->air_density * set->drag_coefficient;
     if (strength == 0)
         by_triangle = by_particle = false;
+    bool turning = !toile_integrator_is_explicit(toile_integrator(set)); /* their steps are short against any slip */
     bool gusts = set->gust_pressure[0] != 0 || set->gust_pressure[1] != 0 || set->gust_pressure[2] != 0;
     if (by_triangle || by_particle)
         triangle_air(sim, x, v, h);
@@ -95,7 +96,7 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
             g[0] += h * pull, g[3] += h * pull, g[5] += h * pull;
         }
         const toile_found *slide = &sim->work.found[i];
-        if (slide->solid >= 0 && slide->mode == TOILE_TOUCH_SLIDE) {
+        if (turning && slide->solid >= 0 && slide->mode == TOILE_TOUCH_SLIDE) {
             const double *a = slide->normal, *d = slide->direction;
             double c = h * slide->turning;
             g[0] += c * (1 - a[0] * a[0] - d[0] * d[0]), g[1] -= c * (a[0] * a[1] + d[0] * d[1]);

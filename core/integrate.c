@@ -30,6 +30,10 @@ static toile_procedure procedure_of(int integrator) {
     }
 }
 
+bool toile_integrator_is_explicit(int integrator) {
+    return procedure_of(integrator) == TOILE_EXPLICIT;
+}
+
 toile_scheme toile_scheme_of(const toile_sim *sim, double h) {
     int integrator = toile_integrator(sim->settings);
     toile_scheme s = {

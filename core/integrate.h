@@ -37,6 +37,8 @@ typedef struct toile_scheme {
 
 /* The integrator in force, AUTO resolved. */
 int toile_integrator(const toile_settings *settings);
+/* Does it solve no system? */
+bool toile_integrator_is_explicit(int integrator);
 /* Does it need the last step's way? */
 bool toile_integrator_has_history(int integrator);
 /* How the next step of length h goes. A two-step method takes one step first: at the start, and when the step
