@@ -1,5 +1,5 @@
-/* Who writes a file: CACHE.lock beside it. Made with O_EXCL, which network file systems honour where they do
- * not honour locks on bytes; it names host and process, and its holder touches it every few seconds.
+/* Who writes a file: CACHE.lock beside it. Made so that only one can make it, which network file systems honour where they
+ * do not honour locks on bytes; it names host and process, and its holder touches it every few seconds.
  *
  * A lock is stale, and taken over, if its process is gone (of this machine, since its start and by its
  * process number and start time: numbers are reused) or, held from elsewhere, if it was not touched for
@@ -162,12 +162,44 @@ static void remove_stale(const char *path, const struct stat *judged) {
     unlink(aside);
 }
 
+/* A file without a name in the folder of `path`, or -1 where there are none. */
+static int open_nameless(const char *path) {
+#ifdef O_TMPFILE
+    char folder[PATH_SIZE] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+#else
+    (void)path;
+    return -1;
+#endif
+}
+
+/* The lock appears with its text in it: whoever is killed in between leaves nothing behind. Where a file cannot be made
+ * without a name (network folders), it is made empty and then filled, and a kill between the two holds others up for
+ * STALE_SECONDS. */
 static int try_to_make(const char *path) {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -1;
     holder self;
     describe_self(&self);
+    int fd = open_nameless(path);
+    if (fd >= 0) {
+        char name[64];
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        if (write_holder(fd, &self)) {
+            if (linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+                return fd;
+            if (errno == EEXIST) {
+                close(fd);
+                errno = EEXIST;
+                return -1;
+            }
+        }
+        close(fd);
+    }
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -1;
     if (write_holder(fd, &self))
         return fd;
     int failed = errno;
