@@ -54,18 +54,21 @@ static void free_full(full_matrix *f) {
     free(f->block);
 }
 
+/* (No calls that pass vectors: clang minds them in a function of several versions.) */
 __attribute__((target_clones("avx2", "default"))) static void multiply_full(const full_matrix *f,
                                                                             const double *x, double *y) {
     for (int i = 0; i < f->n; i++) {
-        v4 r0 = v4_set(0), r1 = r0, r2 = r0;
+        v4 r0 = {0, 0, 0, 0}, r1 = r0, r2 = r0;
         for (int k = f->begin[i]; k < f->begin[i + 1]; k++) {
             const double *B = f->block + 9 * (size_t)k;
-            v4 xj = v4_load(x + 4 * (size_t)f->column[k]); /* the fourth is 0 */
+            v4 xj = *(const v4 *)(x + 4 * (size_t)f->column[k]); /* the fourth is 0 */
             r0 += *(const v4u *)B * xj;
             r1 += *(const v4u *)(B + 3) * xj;
             r2 += *(const v4u *)(B + 6) * xj;
         }
-        v4_store(y + 4 * (size_t)i, (v4){v4_sum(r0), v4_sum(r1), v4_sum(r2), 0});
+        double *to = y + 4 * (size_t)i;
+        to[0] = (r0[0] + r0[1]) + (r0[2] + r0[3]), to[1] = (r1[0] + r1[1]) + (r1[2] + r1[3]);
+        to[2] = (r2[0] + r2[1]) + (r2[2] + r2[3]), to[3] = 0;
     }
 }
 

@@ -46,8 +46,8 @@ void fuzz_seeds(fuzz_put *put, void *user) {
                                         "{\"toile\":1,\"garments\":[{\"obj\":\"a.obj\",\"panels\":{\"p\":{"
                                         "\"fabric\":\"silk\"}}}],\"colliders\":[{\"shape\":"
                                         "\"mesh\",\"obj_sequence\":\"b_##.obj\",\"hold\":true}]}",
-                                        "{\"toile\":1,\"garments\":[{\"abc\":\"a.abc\",\"object\":\"/"
-                                        "x\"}],\"colliders\":[{\"shape\":\"mesh\",\"abc\":\"b.abc\"}]}"};
+                                        ("{\"toile\":1,\"garments\":[{\"abc\":\"a.abc\",\"object\":\"/"
+                                        "x\"}],\"colliders\":[{\"shape\":\"mesh\",\"abc\":\"b.abc\"}]}")};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         put(user, texts[i], strlen(texts[i]));
 }
