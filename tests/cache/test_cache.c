@@ -22,6 +22,13 @@
 
 /* ---- small macros ---- */
 
+/* Forks under a sanitizer are slow: fewer of them there. */
+#ifdef __SANITIZE_ADDRESS__
+#define FEWER 4
+#else
+#define FEWER 1
+#endif
+
 static int failures; /* in the running test */
 
 #define CHECK(condition)                                                                                     \
@@ -628,7 +635,7 @@ static void test_growing(void) {
 
 /* Creation, appending and reopening are each killed at random instants. */
 static void test_kill(void) {
-    enum { TIMES = 40 };
+    enum { TIMES = 40 / FEWER };
     toile_cache *cache = NULL;
     scene *s = make_scene(2, 400);
     int shortest = INT_MAX, longest = 0, early = 0;
@@ -706,7 +713,7 @@ static int try_damaged(scene *s, int frames) {
 }
 
 static void test_damage(void) {
-    enum { FRAMES = 6, TIMES = 400 };
+    enum { FRAMES = 6, TIMES = 400 / FEWER };
     scene *s = make_scene(2, 40);
     size_t sizes[2];
     unsigned char *originals[2]; /* of a finished file, and of one whose writer died */
