@@ -1,13 +1,13 @@
 /* The fast solver's own picture of the system: single precision, in the order in which an incomplete factor eliminates.
  *
  * Springs are multiplied connection by connection (4 numbers each, no matrix is assembled), triangles as 3x3 blocks of the
- * upper half. The preconditioner is a block incomplete Cholesky factor without fill: of the stretch connections plus the
- * diagonal of everything on springs (the matrix core of Ye et al., built from elements so that it is positive definite), of
- * the whole pattern on triangles.
+ * upper half. The preconditioner is a block incomplete Cholesky factor without fill of the matrix core (Ye et al.): stretch
+ * connections, or triangles without hinges, plus the diagonal of everything; built from elements so that it is positive
+ * definite.
  *
  * Order decides what such a factor is worth. Rows are numbered by reverse Cuthill-McKee over the edges (model.c), so that
- * chains of stretch are eliminated from end to end. Two streams of rows run towards each other, one from each end, so that two threads
- * can work; the rows where they meet come last. */
+ * chains of stretch are eliminated from end to end. Two streams of rows run towards each other, one from each end, so that
+ * two threads can work; the rows where they meet come last. */
 #ifndef TOILE_FAST_H
 #define TOILE_FAST_H
 
@@ -26,7 +26,9 @@ typedef struct toile_fast_pattern {
     int *column;        /* row of a later neighbour */
     int *source_begin;  /* first source of a block */
     int *source;        /* springs: a connection; triangles: off-diagonal of the matrix, -1 - it if transposed */
-    int *update_begin, *update_with, *update_target; /* as in toile_pattern, by position; a target below n is a row's diagonal */
+    /* per block to a later row: which blocks of the same row it meets in the elimination, and what that changes: below n the
+     * diagonal of a row, from n on a block, -1 nothing that the pattern has */
+    int *update_begin, *update_with, *update_target;
     int *link_begin;    /* springs: first link of a row, (n + 1), multiples of 4 */
     int *link_column, *link_spring; /* unused ones lead to the row itself and to the empty spring */
 } toile_fast_pattern;
@@ -58,6 +60,11 @@ typedef struct toile_fast {
 #define TOILE_SHIFT_LAST 0.3
 static inline double toile_shift_after(double shift) {
     return shift == 0 ? TOILE_SHIFT_PLAIN : shift < TOILE_SHIFT_FIRST ? TOILE_SHIFT_FIRST : shift * TOILE_SHIFT_GROWTH;
+}
+
+/* One rung back: a raise that one rough moment needed is not kept for good. */
+static inline double toile_shift_before(double shift) {
+    return shift > TOILE_SHIFT_FIRST ? shift / TOILE_SHIFT_GROWTH : shift == TOILE_SHIFT_FIRST ? TOILE_SHIFT_PLAIN : 0;
 }
 
 /* One run: x += correction that brings the residual S (b - A x) down. */

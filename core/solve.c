@@ -183,7 +183,7 @@ static bool solve_directly(toile_sim *sim, toile_system *system) {
     toile_error *error = &sim->trouble;
     if (!own->cholmod && toile_cholmod_make(sim->memory, sim->model, true, &own->cholmod, error) != TOILE_OK)
         return false;
-    if (system->matrix->pattern && sim->work.assembly.diagonal_only) { /* the blocks that the fast solver does without */
+    if (sim->work.assembly.diagonal_only) { /* the blocks that the fast solver does without */
         toile_assembly all = sim->work.assembly;
         all.diagonal_only = false;
         for (int c = 0; c < sim->model->pattern.chunk_count; c++)

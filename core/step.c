@@ -230,6 +230,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
     sim->frame_seconds = seconds;
     sim->frame_begin = s->time;
     toile_state_copy(s, &sim->work.backup);
+    s->shift = toile_shift_before(s->shift);
     for (int p = 0; p < sim->hold_count; p++) { /* a pin that has just come on takes its particles from where they are */
         toile_hold *hold = &sim->holds[p];
         for (int j = 0; hold->on && !hold->was_on && j < hold->count; j++)
