@@ -273,14 +273,29 @@ def linking(a, b):
 
 # ---- scenes ----
 
-def judge(scene, folder, positions, out=print):
-    """Prints a line per criterion; returns whether all hold. `positions`: (frames, vertices, 3)."""
+def counts(scene, folder, positions, pairs=count_pairs, between=count_between, inside=inside):
+    """(cloth with cloth, cloth with colliders, vertices inside a collider) of every frame up to one that is not finite."""
+    parts = [neutral.load(os.path.join(folder, c["mesh"])) for c in scene["cloth"]]
+    offset = np.cumsum([0] + [len(v) for v, _ in parts])
+    faces = np.vstack([f + o for (_, f), o in zip(parts, offset)])
+    colliders = [(c, *neutral.load(os.path.join(folder, c["mesh"]))) for c in scene["colliders"]]
+    rows = []
+    for frame, p in enumerate(positions):
+        if not np.isfinite(p).all():
+            break
+        now = [(neutral.posed(c, v, frame / scene["fps"], frame, folder), f) for c, v, f in colliders]
+        rows.append((pairs(p, faces), sum(between(p, faces, v, f) for v, f in now), sum(inside(v, f, p) for v, f in now)))
+    return np.array(rows).reshape(-1, 3)
+
+
+def judge(scene, folder, positions, counted, out=print):
+    """Prints a line per criterion; returns whether all hold. `positions`: (frames, vertices, 3), `counted`: as counts()
+    says."""
     wanted, fps = scene["pass"], scene["fps"]
     parts = [neutral.load(os.path.join(folder, c["mesh"])) for c in scene["cloth"]]
     offset = np.cumsum([0] + [len(v) for v, _ in parts])
     rest = np.vstack([v for v, _ in parts])
     faces = np.vstack([f + o for (_, f), o in zip(parts, offset)])
-    colliders = [(c, *neutral.load(os.path.join(folder, c["mesh"]))) for c in scene["colliders"]]
     good = True
 
     def say(what, holds, text):
@@ -306,13 +321,8 @@ def judge(scene, folder, positions, out=print):
                     worst = max(worst, abs(target - positions[frame, o + at]).max())
     if held:
         say("pins follow their motion", worst < 2e-3, "%d vertices, worst %.2e m" % (held, worst))
-    own = [count_pairs(p, faces) for p in positions]
+    own, met, within = counted.T
     say("cloth-cloth pairs", max(own) == 0, "max %d, frames with any: %d" % (max(own), sum(n > 0 for n in own)))
-    met, within = [], []
-    for frame, p in enumerate(positions):
-        now = [(neutral.posed(c, v, frame / fps, frame, folder), f) for c, v, f in colliders]
-        met.append(sum(count_between(p, faces, v, f) for v, f in now))
-        within.append(sum(inside(v, f, p) for v, f in now))
     free = [n for n in range(len(positions)) if not any(a <= n <= b for a, b in wanted.get("pinched_frames", []))]
     bad = max([met[n] for n in free], default=0), max([within[n] for n in free], default=0)
     say("cloth-collider pairs", bad[0] == 0, "max %d, in frames %s" % (bad[0], [n for n in free if met[n]][:5]))
