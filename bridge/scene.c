@@ -151,6 +151,8 @@ static toile_status load(const toile_hooks *hooks, const char *path, const char 
     if (status == TOILE_OK)
         status = toile_scene_load_pins(&l);
     if (status == TOILE_OK)
+        status = toile_scene_load_no_contact(&l);
+    if (status == TOILE_OK)
         status = build(&l);
     if (status == TOILE_OK)
         status = toile_scene_write_resolved(&l);

@@ -289,6 +289,10 @@ static toile_status load_collider(loader *l, const json_t *object, const toile_p
     }
     memcpy(made.size, c->size, sizeof made.size);
 
+    static const char *const SIDES[] = {[TOILE_OUTSIDE] = "outside", [TOILE_INSIDE] = "inside", [TOILE_BOTH_SIDES] = "both"};
+    while (strcmp(SIDES[made.side], read_text(object, "side", "outside")) != 0)
+        made.side++;
+    c->side = made.side;
     read_number(object, "thickness", &made.thickness);
     double friction = FRICTION;
     read_number(object, "friction", &friction);

@@ -250,6 +250,11 @@ toile_status toile_scene_load_garments(loader *l) {
                                                      : load_mesh(l, object, &here, g);
         if (status != TOILE_OK)
             return status;
+        int layer = 0;
+        read_int(object, "layer", &layer);
+        status = toile_set_layer(scene->world, g->index, layer);
+        if (status < 0)
+            return world_refuses(l, &here, status);
     }
     return TOILE_OK;
 }

@@ -25,6 +25,7 @@ typedef struct collider {
     char *name;
     int index;                      /* in the world */
     toile_shape shape;
+    toile_side side;
     double size[3];                 /* as the world takes it */
     toile_motion motion;
     int vertex_count, triangle_count, face_count;
@@ -217,6 +218,15 @@ void toile_scene_free_colliders(toile_scene *scene);
 toile_status toile_scene_load_pins(loader *l);
 toile_status toile_scene_prepare_pin(toile_scene *scene, pin *p, int frame, toile_error *error);
 void toile_scene_free_pins(toile_scene *scene);
+/* "select" of an object: sets `chosen` (vertex_count) for all that any part of it selects, and says how many there are.
+ * Refuses when there are none. */
+toile_status toile_scene_select(const loader *l, const json_t *object, const toile_place *place, const garment *g,
+                                bool *chosen, int *count);
+
+/* ---- scene_contact.c ---- */
+
+/* Needs garments and colliders. */
+toile_status toile_scene_load_no_contact(loader *l);
 
 /* ---- scene_resolved.c ---- */
 

@@ -88,15 +88,12 @@ static toile_status select_regions(const loader *l, const json_t *select, const 
     return TOILE_OK;
 }
 
-/* Fills the pin's vertices from its "select": all that any part of it selects. */
-static toile_status select_pin(const loader *l, const json_t *object, const toile_place *place,
-                               const garment *g, pin *p) {
+toile_status toile_scene_select(const loader *l, const json_t *object, const toile_place *place, const garment *g,
+                                bool *chosen, int *count) {
     const json_t *select = json_object_get(object, "select");
     toile_place here = {place, "select", 0};
     double within = 0, low[3], high[3];
-    bool *chosen = toile_alloc(l->memory, (size_t)g->vertex_count, sizeof *chosen);
-    if (!chosen)
-        return no_memory(l);
+    *count = 0;
     read_number(select, "within", &within);
     toile_status status = select_sides(l, select, &here, "corners", g, within, chosen);
     if (status == TOILE_OK)
@@ -106,23 +103,32 @@ static toile_status select_pin(const loader *l, const json_t *object, const toil
     if (status == TOILE_OK)
         status = select_regions(l, select, &here, g, chosen);
     if (status != TOILE_OK)
-        goto out;
+        return status;
 
     for (int v = 0; v < g->vertex_count; v++)
-        p->count += chosen[v];
-    if (p->count == 0) {
-        for (int k = 0; k < 3; k++)
-            low[k] = high[k] = g->start[k];
-        for (size_t i = 0; i < 3 * (size_t)g->vertex_count; i++) {
-            low[i % 3] = fmin(low[i % 3], g->start[i]);
-            high[i % 3] = fmax(high[i % 3], g->start[i]);
-        }
-        status = REFUSE(&here,
-                        "selects none of the %d vertices of \"%.64s\", which starts between [%g, %g, %g] and "
-                        "[%g, %g, %g]",
-                        g->vertex_count, g->name, low[0], low[1], low[2], high[0], high[1], high[2]);
-        goto out;
+        *count += chosen[v];
+    if (*count > 0)
+        return TOILE_OK;
+    for (int k = 0; k < 3; k++)
+        low[k] = high[k] = g->start[k];
+    for (size_t i = 0; i < 3 * (size_t)g->vertex_count; i++) {
+        low[i % 3] = fmin(low[i % 3], g->start[i]);
+        high[i % 3] = fmax(high[i % 3], g->start[i]);
     }
+    return REFUSE(&here,
+                  "selects none of the %d vertices of \"%.64s\", which starts between [%g, %g, %g] and "
+                  "[%g, %g, %g]",
+                  g->vertex_count, g->name, low[0], low[1], low[2], high[0], high[1], high[2]);
+}
+
+/* Fills the pin's vertices from its "select". */
+static toile_status select_pin(const loader *l, const json_t *object, const toile_place *place, const garment *g, pin *p) {
+    bool *chosen = toile_alloc(l->memory, (size_t)g->vertex_count, sizeof *chosen);
+    if (!chosen)
+        return no_memory(l);
+    toile_status status = toile_scene_select(l, object, place, g, chosen, &p->count);
+    if (status != TOILE_OK)
+        goto out;
     p->vertices = toile_alloc(l->memory, (size_t)p->count, sizeof *p->vertices);
     p->start = toile_alloc(l->memory, (size_t)p->count, 3 * sizeof *p->start);
     p->target = toile_alloc(l->memory, (size_t)p->count, 3 * sizeof *p->target);

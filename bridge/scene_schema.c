@@ -222,6 +222,7 @@ static const rule OBJECT_RULE = {.form = TEXT, .says = "use the path of an objec
 #define ARCHIVE_DEMANDS                                                                                     \
     {FIRST_NEEDS_ONE, {"object", "abc"}}, {FIRST_NEEDS_ONE, {"up", "abc"}}, {FIRST_NEEDS_ONE, {"frame_offset", "abc"}}
 /* clang-format on */
+INTEGER_RULE(LAYER, -1000, 1000, "a layer is a whole number from -1000 to 1000");
 static const rule GARMENT = {
     .form = OBJECT,
     .says = "use {\"name\": ..., \"grid\": ...}",
@@ -247,6 +248,7 @@ static const rule GARMENT = {
         {"keep_start_angles", &BOOLEAN_RULE, false, "false",
          "Whether the folds of the file are at rest; else flat is"},
         {"place", &PLACE, false, NULL, "Where it starts"},
+        {"layer", &LAYER, false, "0", "Garments of a higher layer lie over those of lower ones"},
         {0}},
     .demands = (const demand[]){
         {EXACTLY_ONE, {"grid", "obj", "abc", "mesh"}},
@@ -270,6 +272,8 @@ CHOICE_RULE(SHAPE_cylinder, "cylinder");
 CHOICE_RULE(SHAPE_plane, "plane");
 CHOICE_RULE(SHAPE_mesh, "mesh");
 
+CHOICE_RULE(SIDE, "outside", "inside", "both");
+
 /* clang-format off */
 #define COLLIDER_MEMBERS(shape)                                                                             \
     {"shape", &SHAPE_##shape, true, NULL, "Kind of collider"},                                              \
@@ -280,6 +284,8 @@ CHOICE_RULE(SHAPE_mesh, "mesh");
     {"friction", &FRICTION, false, "0.3", "Coulomb friction, static and kinetic"},                          \
     {"friction_static", &FRICTION, false, NULL, "Friction until it slides; else as the kinetic one"},       \
     {"friction_kinetic", &FRICTION, false, NULL, "Friction while it slides; else as the static one"},       \
+    {"side", &SIDE, false, "\"outside\"",                                                                   \
+     "Where the cloth is. outside: around a solid; inside: in a container; both: either side of a thin sheet"}, \
     {0}
 #define COLLIDER_DEMANDS                                                                                    \
     {NOT_TOGETHER, {"friction", "friction_static"}}, {NOT_TOGETHER, {"friction", "friction_kinetic"}}, {0}
@@ -400,6 +406,26 @@ static const rule PIN = {
 };
 LIST_RULE(PINS, 0, 1000, PIN, "use a list of at most 1000 pins");
 
+/* ---- no contact ---- */
+
+LIST_RULE(APART, 2, 2, NAME_RULE, "use [\"garment\", \"garment or collider\"]");
+CHOICE_RULE(EXEMPT_FROM, "all", "cloth", "colliders");
+static const rule EXEMPT = {
+    .form = OBJECT,
+    .says = "use {\"garment\": ..., \"select\": {...}}",
+    .members = (const member[]){
+        {"garment", &NAME_RULE, true, NULL, "Name of the garment"},
+        {"select", &SELECT, true, NULL, "Which of its vertices: everything that any of these selects"},
+        {"with", &EXEMPT_FROM, false, "\"all\"", "What they do not touch"},
+        {0}},
+};
+static const rule NO_CONTACT = {
+    .form = EITHER,
+    .says = "use a pair [\"garment\", \"garment or collider\"], or {\"garment\": ..., \"select\": {...}} for a part of a garment",
+    .options = (const rule *const[]){&APART, &EXEMPT, NULL},
+};
+LIST_RULE(NO_CONTACTS, 0, 100000, NO_CONTACT, "use a list of pairs and parts of garments");
+
 /* ---- the scene ---- */
 
 static const rule SETTINGS = {.form = OBJECT, .says = "use {\"id\": value} with ids of `toile settings`",
@@ -421,6 +447,9 @@ static const rule SCENE = {
         {"garments", &GARMENTS, true, NULL, "What is simulated"},
         {"colliders", &COLLIDERS, false, NULL, "What it collides with"},
         {"pins", &PINS, false, NULL, "What is held"},
+        {"no_contact", &NO_CONTACTS, false, NULL,
+         "What goes through each other: pairs of garments, of a garment and a collider, a garment twice for its contact "
+         "with itself; and parts of garments that touch nothing"},
         {0}},
 };
 

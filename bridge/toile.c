@@ -23,12 +23,15 @@ struct toile_world {
     toile_hold *holds;
     int hold_count;
     int *hold_garments;
+    toile_apart *apart;
+    int apart_count;
     bool built;
     toile_sim sim;
 };
 
 /* The public enums repeat the core's: the public header stands alone. */
 _Static_assert((int)TOILE_MESH == (int)TOILE_SOLID_MESH && (int)TOILE_CYLINDER == (int)TOILE_SOLID_CYLINDER, "shapes");
+_Static_assert((int)TOILE_INSIDE == (int)TOILE_SOLID_INSIDE && (int)TOILE_BOTH_SIDES == (int)TOILE_SOLID_BOTH, "sides");
 _Static_assert((int)TOILE_STAGE_COUNT == (int)STAGE_COUNT, "stages");
 
 static void *host_allocate(void *user, size_t size) {
@@ -86,6 +89,7 @@ void toile_destroy(toile_world *w) {
     toile_free(m, w->solids);
     toile_free(m, w->holds);
     toile_free(m, w->hold_garments);
+    toile_free(m, w->apart);
     toile_hooks hooks = w->hooks;
     toile_memory last = *m;
     last.allocator.user = &hooks;
@@ -358,7 +362,11 @@ toile_status toile_add_collider(toile_world *w, const toile_collider *c, int *in
                                .vertex_count = c->vertex_count,
                                .triangle_count = c->triangle_count,
                                .positions = c->positions,
-                               .triangles = c->triangles};
+                               .triangles = c->triangles,
+                               .side = (toile_solid_side)c->side};
+    if (c->side < TOILE_OUTSIDE || c->side > TOILE_BOTH_SIDES)
+        return toile_fail(&w->error, TOILE_INVALID, "collider \"%s\": side %d is none of outside, inside and both",
+                          c->name ? c->name : "", (int)c->side);
     memcpy(input.size, c->size, sizeof input.size);
     memcpy(input.position, c->position, sizeof input.position);
     memcpy(input.rotation, c->rotation, sizeof input.rotation);
@@ -415,6 +423,64 @@ toile_status toile_add_pin(toile_world *w, const toile_pin *pin, int *index) {
     return TOILE_OK;
 }
 
+/* ---- what touches what ---- */
+
+enum { LAYER_MOST = 1000 };
+
+toile_status toile_set_layer(toile_world *w, int garment, int layer) {
+    toile_status status = not_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK)
+        return status;
+    if (layer < -LAYER_MOST || layer > LAYER_MOST)
+        return toile_fail(&w->error, TOILE_INVALID, "garment \"%s\": layer %d is out of range; use %d to %d",
+                          w->garments[garment].name, layer, -LAYER_MOST, LAYER_MOST);
+    w->garments[garment].layer = layer;
+    return TOILE_OK;
+}
+
+static toile_status add_apart(toile_world *w, toile_apart apart) {
+    toile_status status = extend(w, (void **)&w->apart, w->apart_count, sizeof *w->apart, "pairs without contact");
+    if (status == TOILE_OK)
+        w->apart[w->apart_count++] = apart;
+    return status;
+}
+
+toile_status toile_exclude_garments(toile_world *w, int garment, int other) {
+    toile_status status = not_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK ||
+        (status = in_range(w, "garment", other, w->garment_count)) != TOILE_OK)
+        return status;
+    return add_apart(w, (toile_apart){garment, other, false});
+}
+
+toile_status toile_exclude_collider(toile_world *w, int garment, int collider) {
+    toile_status status = not_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK ||
+        (status = in_range(w, "collider", collider, w->solid_count)) != TOILE_OK)
+        return status;
+    return add_apart(w, (toile_apart){garment, collider, true});
+}
+
+toile_status toile_exempt_vertices(toile_world *w, int garment, int count, const int *vertices, bool from_cloth,
+                                   bool from_colliders) {
+    toile_status status = not_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK)
+        return status;
+    if (count < 0 || (count > 0 && !vertices))
+        return missing(w, "the list of vertices");
+    toile_garment *g = &w->garments[garment];
+    for (int i = 0; i < count; i++)
+        if (vertices[i] < 0 || vertices[i] >= g->vertex_count)
+            return toile_fail(&w->error, TOILE_INVALID, "vertex %d is to be exempt from contact; garment \"%s\" has %d vertices",
+                              vertices[i], g->name, g->vertex_count);
+    if (!g->exempt && !(g->exempt = toile_alloc(&w->memory, (size_t)g->vertex_count, 1)))
+        return toile_fail_memory(&w->error, "vertices exempt from contact");
+    for (int i = 0; i < count; i++)
+        g->exempt[vertices[i]] |= (unsigned char)((from_cloth ? TOILE_EXEMPT_CLOTH_BIT : 0) |
+                                                  (from_colliders ? TOILE_EXEMPT_SOLIDS_BIT : 0));
+    return TOILE_OK;
+}
+
 /* ---- running ---- */
 
 toile_status toile_build(toile_world *w) {
@@ -431,6 +497,11 @@ toile_status toile_build(toile_world *w) {
         return status;
     if ((status = toile_sim_make(&w->memory, &w->settings, model, &w->sim, &w->error)) != TOILE_OK) {
         toile_model_free(model);
+        return status;
+    }
+    if ((status = toile_contact_rules_make(&w->memory, model, w->garments, w->solid_count, w->apart, w->apart_count,
+                                           &w->sim.rules, &w->error)) != TOILE_OK) {
+        toile_sim_free(&w->sim);
         return status;
     }
     for (int p = 0; p < w->hold_count; p++)

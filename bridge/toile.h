@@ -104,6 +104,9 @@ typedef enum toile_shape {
     TOILE_MESH      /* triangles, counter-clockwise seen from outside */
 } toile_shape;
 
+/* Where the cloth is: around a body, in a container, or on either side of a thin sheet. */
+typedef enum toile_side { TOILE_OUTSIDE, TOILE_INSIDE, TOILE_BOTH_SIDES } toile_side;
+
 typedef struct toile_collider {
     const char *name;               /* unique among colliders */
     toile_shape shape;
@@ -117,6 +120,7 @@ typedef struct toile_collider {
     const double *positions;        /* world space, m, (vertex_count x 3) */
     int triangle_count;
     const int *triangles;           /* (triangle_count x 3) */
+    toile_side side;
 } toile_collider;
 TOILE_API toile_status toile_add_collider(toile_world *world, const toile_collider *collider, int *index);
 
@@ -129,6 +133,17 @@ typedef struct toile_pin {
     bool axes[3];                   /* world axes that are held; at least one */
 } toile_pin;
 TOILE_API toile_status toile_add_pin(toile_world *world, const toile_pin *pin, int *index);
+
+/* ---- what touches what: all before toile_build ---- */
+
+/* Garments over garments: one of a higher layer lies over those of lower ones. 0 unless told. */
+TOILE_API toile_status toile_set_layer(toile_world *world, int garment, int layer);
+/* No contact between two garments; of one with itself if they are the same. */
+TOILE_API toile_status toile_exclude_garments(toile_world *world, int garment, int other);
+TOILE_API toile_status toile_exclude_collider(toile_world *world, int garment, int collider);
+/* Vertices of a garment without contact: with cloth, with colliders, or with both. Adds to what was told before. */
+TOILE_API toile_status toile_exempt_vertices(toile_world *world, int garment, int count, const int *vertices,
+                                             bool from_cloth, bool from_colliders);
 
 /* ---- running ---- */
 

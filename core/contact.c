@@ -18,15 +18,32 @@
  * than this is not found (m). */
 #define REACH 0.05
 
-/* The collider that matters for a particle: the one it was in contact with unless another is nearer. */
-static bool nearest_solid(const toile_sim *sim, const double *p, double way, double reach, double h, toile_hit *best,
-                          int *solid) {
+/* A surface with two sides keeps a particle on the one where it is at the step's begin. */
+static void choose_side(const double *x, double h, toile_hit *hit) {
+    double side = 0;
+    for (int k = 0; k < 3; k++)
+        side += hit->normal[k] * (x[k] - (hit->point[k] - h * hit->velocity[k]));
+    if (side >= 0)
+        return;
+    hit->distance = -hit->distance;
+    for (int k = 0; k < 3; k++)
+        hit->normal[k] = -hit->normal[k];
+}
+
+/* The collider that matters for particle i at p: the one it was in contact with unless another is nearer. */
+static bool nearest_solid(const toile_sim *sim, int i, const double *p, double way, double reach, double h,
+                          toile_hit *best, int *solid) {
     double least = INFINITY;
     for (int s = 0; s < sim->solid_count; s++) {
         const toile_solid *candidate = &sim->solids[s];
         double gap = candidate->thickness + sim->settings->contact_thickness;
         toile_hit hit;
-        if (toile_solid_nearest(candidate, p, gap + way + reach, gap + way, h, &hit) && hit.distance - gap < least) {
+        if (!toile_touches_solid(&sim->rules, i, s) ||
+            !toile_solid_nearest(candidate, p, gap + way + reach, gap + way, h, &hit))
+            continue;
+        if (candidate->side == TOILE_SOLID_BOTH)
+            choose_side(sim->state.x + 4 * (size_t)i, h, &hit);
+        if (hit.distance - gap < least) {
             least = hit.distance - gap;
             *best = hit;
             *solid = s;
@@ -109,7 +126,7 @@ static void find_contact(const toile_sim *sim, int i, double h, toile_found *fou
         p[k] = x[k] + h * v[k];
     toile_hit hit;
     int s = -1;
-    if (!nearest_solid(sim, p, way, REACH, h, &hit, &s))
+    if (!nearest_solid(sim, i, p, way, REACH, h, &hit, &s))
         return;
     double gap = sim->solids[s].thickness + sim->settings->contact_thickness;
     for (int k = 0; k < 3; k++)
@@ -146,7 +163,7 @@ bool toile_find_missed(toile_sim *sim, double h) {
         toile_found *found = &w->found[i];
         toile_hit hit;
         int s = -1;
-        if (found->solid >= 0 || w->held[i] || !nearest_solid(sim, p, sqrt(dot(way, way)), 0, h, &hit, &s) ||
+        if (found->solid >= 0 || w->held[i] || !nearest_solid(sim, i, p, sqrt(dot(way, way)), 0, h, &hit, &s) ||
             hit.distance >= 0)
             continue;
         hold_to_surface(sim, i, h, &hit, s, false, true, found);
@@ -268,7 +285,8 @@ int toile_sim_penetrations(const toile_sim *sim, double *deepest) {
             toile_hit hit;
             const toile_solid *solid = &sim->solids[s];
             double gap = solid->thickness + sim->settings->contact_thickness;
-            if (toile_solid_nearest(solid, sim->state.x + 4 * (size_t)i, REACH, gap, 1, &hit) && -hit.distance > depth)
+            if (solid->side != TOILE_SOLID_BOTH && toile_touches_solid(&sim->rules, i, s) &&
+                toile_solid_nearest(solid, sim->state.x + 4 * (size_t)i, REACH, gap, 1, &hit) && -hit.distance > depth)
                 depth = -hit.distance;
         }
         count += depth > 1e-7;

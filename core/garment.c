@@ -238,5 +238,6 @@ void toile_garment_free(toile_memory *memory, toile_garment *g) {
     toile_free(memory, g->corner_uv);
     toile_free(memory, g->quads);
     toile_free(memory, g->panels);
+    toile_free(memory, g->exempt);
     memset(g, 0, sizeof *g);
 }

@@ -25,6 +25,8 @@ typedef struct toile_garment {
     toile_panel *panels;
     int nu, nv;           /* particle grid, 0 if it is not one */
     bool keep_start_angles;
+    int layer;            /* a higher one lies over a lower one */
+    unsigned char *exempt; /* from contact: bits of contact_rules.h, (vertex_count), or null: none */
 } toile_garment;
 
 /* Input of toile_garment_make; the fields are those of toile_mesh in toile.h. */

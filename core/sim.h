@@ -2,6 +2,7 @@
 #ifndef TOILE_SIM_H
 #define TOILE_SIM_H
 
+#include "contact_rules.h"
 #include "fast.h"
 #include "kernels.h"
 #include "model.h"
@@ -103,6 +104,7 @@ typedef struct toile_sim {
     int solid_count;
     toile_hold *holds;
     int hold_count;
+    toile_contact_rules rules;
     double frame_seconds, frame_begin; /* the frame being made: length, and time at its begin */
     toile_counters frame, total;
     atomic_bool cancel;

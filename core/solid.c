@@ -301,6 +301,7 @@ toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *in,
     s->thickness = in->thickness;
     s->friction_static = in->friction_static;
     s->friction_kinetic = in->friction_kinetic;
+    s->side = in->side;
     s->name = toile_copy_text(memory, in->name);
     if (!s->name)
         status = toile_fail_memory(error, "a collider's name");
@@ -564,6 +565,15 @@ static bool nearest_mesh(const toile_solid *s, const double p[3], double radius,
 
 bool toile_solid_nearest(const toile_solid *s, const double p[3], double radius, double open_depth, double h,
                          toile_hit *hit) {
-    return s->shape == TOILE_SOLID_MESH ? nearest_mesh(s, p, radius, open_depth, hit)
-                                        : nearest_primitive(s, p, radius, h, hit);
+    bool mesh = s->shape == TOILE_SOLID_MESH;
+    if (s->side == TOILE_SOLID_OUTSIDE)
+        return mesh ? nearest_mesh(s, p, radius, open_depth, hit) : nearest_primitive(s, p, radius, h, hit);
+    if (!(mesh ? nearest_mesh(s, p, radius, INFINITY, hit) : nearest_primitive(s, p, INFINITY, h, hit)))
+        return false;
+    if (s->side == TOILE_SOLID_BOTH)
+        return fabs(hit->distance) <= radius;
+    hit->distance = -hit->distance;
+    for (int k = 0; k < 3; k++)
+        hit->normal[k] = -hit->normal[k];
+    return hit->distance <= radius && (s->closed || !mesh || -hit->distance <= open_depth);
 }

@@ -17,6 +17,13 @@ typedef enum toile_solid_shape {
     TOILE_SOLID_MESH
 } toile_solid_shape;
 
+/* Where the cloth is. */
+typedef enum toile_solid_side {
+    TOILE_SOLID_OUTSIDE,
+    TOILE_SOLID_INSIDE, /* the surface holds it in: outward normals and distances are turned round */
+    TOILE_SOLID_BOTH    /* on either side, wherever it starts: nothing is inside; distances are those of OUTSIDE */
+} toile_solid_side;
+
 typedef struct toile_pose {
     double position[3];
     double rotation[4]; /* unit quaternion w, x, y, z */
@@ -35,6 +42,7 @@ typedef struct toile_solid {
     double size[3];             /* m, see toile.h */
     double thickness;           /* m */
     double friction_static, friction_kinetic;
+    toile_solid_side side;
 
     toile_pose from, to;        /* at the frame's begin and end */
     toile_pose before, now;     /* at the step's begin and end, written by toile_solid_move */
@@ -61,6 +69,7 @@ typedef struct toile_solid_input {
     int vertex_count, triangle_count;
     const double *positions;
     const int *triangles;
+    toile_solid_side side;
 } toile_solid_input;
 
 toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *input, toile_solid *solid,

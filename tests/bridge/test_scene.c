@@ -253,7 +253,7 @@ static const bad BAD[] = {
     {"\"sphere\"", "\"spere\"",
      "scene.json:18: colliders[0].shape: found \"spere\"; did you mean \"sphere\"?"},
     {"\"radius\": 0.15", "\"size\": 0.15",
-     "scene.json:18: colliders[0].size: unknown key; known: radius, shape"},
+     "scene.json:18: colliders[0].size: unknown key; did you mean \"side\"? known: radius, shape"},
     {"\"radius\": 0.15,", "", "scene.json:18: colliders[0]: \"radius\" is missing"},
     {"\"friction\": 0.4", "\"friction\": 0.4, \"friction_static\": 0.5",
      "colliders[0].friction_static: give"},
@@ -296,6 +296,23 @@ static const bad BAD[] = {
     {"\"frames\": [1, 30]", "\"follow\": \"ball\", \"motion\": {\"keys\": [{\"frame\": 1}]}",
      "pins[0].follow: give"},
     {"\"frames\": [1, 30]", "\"motion\": {\"keys\": []}", "pins[0].motion.keys: found a list of 0"},
+    {"\"frames\": [1, 30]", "\"grab\": 1", "scene.json:26: pins[0].grab: found 1; use true or false"},
+    {"\"name\": \"other\"", "\"name\": \"o\", \"layer\": 0.5",
+     "scene.json:15: garments[1].layer: found 0.5; a layer is a whole number"},
+    {"\"friction\": 0.4", "\"side\": \"in\"",
+     "scene.json:18: colliders[0].side: found \"in\"; use \"outside\", \"inside\" or \"both\""},
+    {"\"pins\": [", "\"no_contact\": [[\"sheet\", \"bal\"]], \"pins\": [",
+     "no_contact[0][1]: found \"bal\"; there is no garment and no collider of this name"},
+    {"\"pins\": [", "\"no_contact\": [[\"ball\", \"sheet\"]], \"pins\": [",
+     "no_contact[0][0]: found \"ball\", a collider; the first of a pair is a garment"},
+    {"\"pins\": [", "\"no_contact\": [[\"shet\", \"ball\"]], \"pins\": [",
+     "no_contact[0][0]: found \"shet\"; did you mean \"sheet\"?"},
+    {"\"pins\": [", "\"no_contact\": [[\"sheet\"]], \"pins\": [", "no_contact[0]: found a list of 1; use [\"garment\","},
+    {"\"pins\": [", "\"no_contact\": [\"sheet\"], \"pins\": [", "no_contact[0]: found \"sheet\"; use a pair"},
+    {"\"pins\": [", "\"no_contact\": [{\"garment\": \"sheet\", \"select\": {\"vertices\": [99]}}], \"pins\": [",
+     "no_contact[0].select.vertices[0]: found 99; garment \"sheet\" has vertices 0 to 14"},
+    {"\"pins\": [", "\"no_contact\": [{\"garment\": \"sheet\", \"select\": {\"vertices\": [1]}, \"with\": \"air\"}], \"pins\": [",
+     "no_contact[0].with: found \"air\"; use \"all\", \"cloth\" or \"colliders\""},
     {"\"pins\": [", "\"pins\": {},\n \"x\": [", "pins: found an object; use a list of at most 1000 pins"},
     {"}]\n}\n", "}]\n} x", "scene.json:27: not a scene in JSON: end of file expected"},
 };
@@ -989,6 +1006,60 @@ static void test_pins(void) {
     CHECK(near(at, 0.5 * c - 0.5 * s, 0.5 * c + 0.5 * s, 0.01), "followed: %g %g %g", at[0], at[1], at[2]);
 }
 
+/* ---- what touches what ---- */
+
+/* Where vertex 12, the middle of a sheet, is in frame `last` after falling onto a ball or into a bowl just below it. */
+static double falls_until(int last, const char *collider, const char *more) {
+    char text[1500];
+    toile_error error;
+    double at[75];
+    snprintf(text, sizeof text,
+             "{\"toile\": 1, \"frames\": [1, 9], \"resolution\": 5, \"garments\": [{\"name\": \"s\", \"grid\": {\"size\": [0.2, 0.2]}}],"
+             " \"colliders\": [{\"name\": \"c\", %s}]%s}",
+             collider, more);
+    toile_scene *scene = load_with(text, NULL, 0, &error);
+    CHECK(scene, "%s", error.message);
+    if (!scene)
+        return 0;
+    for (int frame = 2; frame <= last; frame++)
+        CHECK(toile_scene_prepare(scene, frame, &error) == TOILE_OK &&
+                  toile_advance(toile_scene_world(scene), 1.0 / 24) >= 0, "%s", error.message);
+    toile_get_positions(toile_scene_world(scene), 0, at);
+    toile_scene_free(scene);
+    return at[3 * 12 + 2];
+}
+
+static double falls_to(const char *collider, const char *more) {
+    return falls_until(9, collider, more);
+}
+
+static void test_no_contact(void) {
+#define BALL "\"shape\": \"sphere\", \"radius\": 0.5, \"place\": {\"origin\": [0, 0, -0.51]}"
+    double held = falls_to(BALL, ""), free_fall = -0.3;
+    CHECK(fabs(held + 0.01) < 0.01, "lies on the ball: %g", held);
+    CHECK(falls_to(BALL, ", \"no_contact\": [[\"s\", \"c\"]]") < free_fall, "falls through an excluded ball");
+    CHECK(falls_to(BALL, ", \"no_contact\": [[\"s\", \"s\"]]") == held, "excluding itself does not change the ball");
+    CHECK(falls_to(BALL, ", \"no_contact\": [{\"garment\": \"s\", \"select\": {\"box\": [[-1, -1, -1], [1, 1, 1]]}}]") <
+              free_fall, "all of it is exempt");
+    CHECK(falls_to(BALL, ", \"no_contact\": [{\"garment\": \"s\", \"with\": \"cloth\", \"select\": {\"box\": [[-1, -1, -1], "
+                         "[1, 1, 1]]}}]") == held, "exempt from cloth only");
+    double bowl = falls_to("\"shape\": \"sphere\", \"radius\": 0.5, \"side\": \"inside\", \"place\": {\"origin\": [0, 0, 0.47]}", "");
+    CHECK(bowl > -0.04 && bowl < -0.02, "rests in a bowl whose bottom is at -0.03: %g", bowl);
+    double under = falls_to("\"shape\": \"plane\", \"side\": \"both\", \"place\": {\"origin\": [0, 0, -0.02]}", "");
+    CHECK(under > -0.02 && under < -0.01, "rests on a sheet with two sides: %g", under);
+    under = falls_to("\"shape\": \"plane\", \"side\": \"both\", \"place\": {\"origin\": [0, 0, -0.02], \"rotate\": [180, 0, 0]}", "");
+    CHECK(under > -0.02 && under < -0.01, "and on its other side: %g", under);
+    under = falls_to("\"shape\": \"plane\", \"side\": \"both\", \"place\": {\"origin\": [0, 0, 0.02]}", "");
+    CHECK(under < free_fall, "falls away below it: %g", under);
+
+    /* Falls for five frames, is grabbed where it is then, and moved on from there. */
+#define FAR_BALL "\"shape\": \"sphere\", \"radius\": 0.1, \"place\": {\"origin\": [0, 0, -9]}"
+    double fallen = falls_until(6, FAR_BALL, "");
+    double lifted = falls_until(9, FAR_BALL, ", \"pins\": [{\"garment\": \"s\", \"select\": {\"vertices\": [12]}, \"frames\": [7, 9], "
+                                "\"grab\": true, \"motion\": {\"keys\": [{\"frame\": 6}, {\"frame\": 8, \"translate\": [0, 0, 0.05]}]}}]");
+    CHECK(fallen < -0.1 && fabs(lifted - fallen - 0.05) < 1e-9, "grabbed at %g, lifted to %g", fallen, lifted);
+}
+
 /* ---- garbage ---- */
 
 static uint64_t random_state = 88172645463325252u;
@@ -1048,7 +1119,10 @@ static const char FUZZ_SCENE[] =
     " \"pins\": [{\"garment\": \"s\", \"select\": {\"corners\": [\"u0v0\"], \"within\": 0.4}, \"follow\": "
     "\"c\"},\n"
     "  {\"garment\": \"m\", \"select\": {\"vertices\": [0, 1]}, \"frames\": [1, 2],\n"
-    "   \"motion\": {\"keys\": [{\"frame\": 1, \"translate\": [0, 0, 1]}]}}]}\n";
+    "   \"motion\": {\"keys\": [{\"frame\": 1, \"translate\": [0, 0, 1]}]}},\n"
+    "  {\"garment\": \"s\", \"select\": {\"vertices\": [3]}, \"frames\": [2, 3], \"grab\": true}],\n"
+    " \"no_contact\": [[\"m\", \"c\"], [\"s\", \"m\"], {\"garment\": \"s\", \"select\": {\"edges\": [\"u0\"]}, \"with\": "
+    "\"cloth\"}]}\n";
 static const char FUZZ_OBJ[] = "# two panels\ng front\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 2 0\nv 1 2 "
                                "0\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"
                                "vt 0 2\nvt 1 2\nvn 0 0 1\ns 1\nf 1/1/1 2/2/1 3/3/1 \\\n 4/4/1\ng back\nf "
@@ -1180,6 +1254,7 @@ int main(void) {
     test_collider_meshes();
     test_sequence();
     test_pins();
+    test_no_contact();
     test_garbage();
     test_no_memory();
 

@@ -40,14 +40,17 @@ GOOD = {
     "resolution": 4,
     "settings": {"gravity": [0, 0, -9.81], "time_step": 0.01, "cloth_model": "springs", "threads": 1},
     "fabrics": {"mine": {"base": "cotton", "density": 0.2}},
-    "garments": [{"name": "sheet", "fabric": "mine", "grid": {"size": [1, 1]}}],
+    "garments": [{"name": "sheet", "fabric": "mine", "grid": {"size": [1, 1]}, "layer": 2}],
     "colliders": [
-        {"name": "ball", "shape": "sphere", "radius": 0.1, "friction": 0.3, "place": {"origin": [0, 0, -1]}},
+        {"name": "ball", "shape": "sphere", "radius": 0.1, "friction": 0.3, "side": "outside",
+         "place": {"origin": [0, 0, -1]}},
         {"shape": "box", "size": [1, 1, 1], "place": {"origin": [0, 0, -3]},
          "motion": {"keys": [{"frame": 1, "origin": [0, 0, -3]}], "interpolation": "smooth"}},
         {"shape": "plane", "place": {"origin": [0, 0, -5]}},
     ],
-    "pins": [{"garment": "sheet", "select": {"corners": ["u0v0"], "within": 0.1}, "axes": "xyz"}],
+    "pins": [{"garment": "sheet", "select": {"corners": ["u0v0"], "within": 0.1}, "axes": "xyz", "grab": True}],
+    "no_contact": [["sheet", "ball"], ["sheet", "sheet"],
+                   {"garment": "sheet", "select": {"edges": ["u0"]}, "with": "colliders"}],
 }
 
 # Where, and what is put there; None takes the key away.
@@ -90,6 +93,16 @@ BROKEN = [
     (["pins", 0, "select", "corners"], ["u2v0"]),
     (["pins", 0, "axes"], "w"),
     (["pins", 0, "garment"], None),
+    (["pins", 0, "grab"], 1),
+    (["garments", 0, "layer"], 1.5),
+    (["garments", 0, "layer"], 2000),
+    (["colliders", 0, "side"], "left"),
+    (["no_contact"], {}),
+    (["no_contact", 0], ["sheet"]),
+    (["no_contact", 0], ["sheet", 1]),
+    (["no_contact", 0], "sheet"),
+    (["no_contact", 2, "select"], None),
+    (["no_contact", 2, "with"], "air"),
 ]
 
 
