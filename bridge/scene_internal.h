@@ -56,6 +56,8 @@ typedef struct pin {
     double about[3];
     const collider *followed;       /* or null */
     int track;                      /* of the job, or -1 */
+    int garment;                    /* in the world */
+    double *here;                   /* null, or it grabs: all positions of the garment now, m */
 } pin;
 
 struct toile_scene {

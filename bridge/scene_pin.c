@@ -187,10 +187,17 @@ static toile_status load_pin(loader *l, const json_t *object, const toile_place 
     }
     read_vector(json_object_get(object, "motion"), "about", 3, p->about);
 
+    p->garment = g->index;
+    bool grabs = false;
     toile_pin made = {.garment = g->index, .count = p->count, .vertices = p->vertices};
+    read_bool(object, "grab", &grabs);
+    if (grabs && !(p->here = toile_alloc(l->memory, (size_t)g->vertex_count, 3 * sizeof *p->here)))
+        return no_memory(l);
     for (const char *axis = read_text(object, "axes", "xyz"); *axis; axis++)
         made.axes[*axis - 'x'] = true;
     status = toile_add_pin(scene->world, &made, &p->index);
+    if (status >= 0 && grabs)
+        status = toile_grab_pin(scene->world, p->index, true);
     return status < 0 ? world_refuses(l, place, status) : TOILE_OK;
 }
 
@@ -218,6 +225,33 @@ toile_status toile_scene_load_pins(loader *l) {
 
 /* ---- from frame to frame ---- */
 
+/* From the start to a frame. */
+static toile_pose pose_of(const toile_scene *scene, const pin *p, int frame) {
+    if (p->followed) {
+        toile_pose start = toile_motion_at(&p->followed->motion, scene->first);
+        toile_pose back = toile_pose_inverse(&start), now = toile_motion_at(&p->followed->motion, frame);
+        return toile_pose_join(&now, &back);
+    }
+    /* Turn about the point, then move: p -> R (p - about) + about + translation. */
+    double turned[3];
+    toile_pose pose = toile_motion_at(&p->motion, frame);
+    toile_pose_turn(&pose, p->about, turned);
+    for (int k = 0; k < 3; k++)
+        pose.position[k] += p->about[k] - turned[k];
+    return pose;
+}
+
+/* What a pin grabs goes on from where it is, by as much as the motion goes on in the frame: nothing has to be
+ * remembered from frame to frame, so that a bake which was stopped goes on alike. */
+static toile_status aim_grab(toile_scene *scene, pin *p, int frame) {
+    toile_pose before = pose_of(scene, p, frame - 1), now = pose_of(scene, p, frame);
+    toile_pose back = toile_pose_inverse(&before), onward = toile_pose_join(&now, &back);
+    toile_status status = toile_get_positions(scene->world, p->garment, p->here);
+    for (int i = 0; i < p->count && status >= 0; i++)
+        transform(&onward, 1, p->here + 3 * (size_t)p->vertices[i], 1, p->target + 3 * (size_t)i);
+    return status;
+}
+
 toile_status toile_scene_prepare_pin(toile_scene *scene, pin *p, int frame, toile_error *error) {
     toile_status status = TOILE_OK;
     if (p->limited)
@@ -227,20 +261,12 @@ toile_status toile_scene_prepare_pin(toile_scene *scene, pin *p, int frame, toil
         if (read != TOILE_OK)
             return read;
         status = toile_move_pin(scene->world, p->index, p->target);
+    } else if (status >= 0 && p->here) {
+        status = aim_grab(scene, p, frame);
+        if (status >= 0)
+            status = toile_move_pin(scene->world, p->index, p->target);
     } else if (status >= 0 && (p->followed || p->motion.key_count > 0)) {
-        toile_pose pose;
-        if (p->followed) {
-            toile_pose start = toile_motion_at(&p->followed->motion, scene->first);
-            toile_pose back = toile_pose_inverse(&start), now = toile_motion_at(&p->followed->motion, frame);
-            pose = toile_pose_join(&now, &back);
-        } else {
-            /* Turn about the point, then move: p -> R (p - about) + about + translation. */
-            double turned[3];
-            pose = toile_motion_at(&p->motion, frame);
-            toile_pose_turn(&pose, p->about, turned);
-            for (int k = 0; k < 3; k++)
-                pose.position[k] += p->about[k] - turned[k];
-        }
+        toile_pose pose = pose_of(scene, p, frame);
         transform(&pose, 1, p->start, p->count, p->target);
         status = toile_move_pin(scene->world, p->index, p->target);
     }
@@ -258,6 +284,7 @@ void toile_scene_free_pins(toile_scene *scene) {
         toile_free(&scene->memory, p->vertices);
         toile_free(&scene->memory, p->start);
         toile_free(&scene->memory, p->target);
+        toile_free(&scene->memory, p->here);
     }
     toile_free(&scene->memory, scene->pins);
 }

@@ -390,10 +390,13 @@ static const rule PIN = {
         {"motion", &PIN_MOTION, false, NULL, "Where it goes, from the start"},
         {"follow", &NAME_RULE, false, NULL,
          "Name of a collider that it rides on: not of a sequence of files"},
+        {"grab", &BOOLEAN_RULE, false, "false",
+         "Whether it takes its vertices from where they are when it begins to hold and moves them on from there; else "
+         "they go to where the motion puts them from the start"},
         {"track", &NAME_RULE, false, NULL,
          "Where its vertices are at every frame: a track of the job, by rising vertex number"},
         {0}},
-    .demands = (const demand[]){{NOT_TOGETHER, {"motion", "follow", "track"}}, {0}},
+    .demands = (const demand[]){{NOT_TOGETHER, {"motion", "follow", "track"}}, {NOT_TOGETHER, {"grab", "track"}}, {0}},
 };
 LIST_RULE(PINS, 0, 1000, PIN, "use a list of at most 1000 pins");
 

@@ -504,6 +504,13 @@ toile_status toile_enable_pin(toile_world *w, int pin, bool on) {
     return status;
 }
 
+toile_status toile_grab_pin(toile_world *w, int pin, bool grabs) {
+    toile_status status = w ? in_range(w, "pin", pin, w->hold_count) : TOILE_MISUSE;
+    if (status == TOILE_OK)
+        w->holds[pin].grabs = grabs;
+    return status;
+}
+
 toile_status toile_place_inputs(toile_world *w) {
     toile_status status = is_built(w);
     if (status != TOILE_OK)

@@ -143,6 +143,9 @@ TOILE_API toile_status toile_deform_collider(toile_world *world, int collider, c
 TOILE_API toile_status toile_move_pin(toile_world *world, int pin, const double *positions);
 /* A pin that is off holds nothing; when it goes on, its vertices move to their targets within the frame. */
 TOILE_API toile_status toile_enable_pin(toile_world *world, int pin, bool on);
+/* A pin that grabs takes its vertices, in every frame, from where they are rather than from their last targets. At any
+ * time. */
+TOILE_API toile_status toile_grab_pin(toile_world *world, int pin, bool grabs);
 
 /* Advances by one frame of `seconds`, in as many steps as it takes. */
 TOILE_API toile_status toile_advance(toile_world *world, double seconds);

@@ -18,6 +18,7 @@ typedef struct toile_hold {
     int *particle;      /* in the model's order, (count) */
     bool axes[3];
     bool on, was_on;
+    bool grabs;         /* every frame begins where the particles are, not at their last targets */
     double *from, *to;  /* targets at the frame's begin and end, (count x 3) */
 } toile_hold;
 

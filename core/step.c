@@ -254,7 +254,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
     s->shift = toile_shift_before(s->shift);
     for (int p = 0; p < sim->hold_count; p++) { /* a pin that has just come on takes its particles from where they are */
         toile_hold *hold = &sim->holds[p];
-        for (int j = 0; hold->on && !hold->was_on && j < hold->count; j++)
+        for (int j = 0; hold->on && (hold->grabs || !hold->was_on) && j < hold->count; j++)
             memcpy(hold->from + 3 * j, s->x + 4 * (size_t)hold->particle[j], 3 * sizeof(double));
     }
     measure_stretch(sim, s->x, NULL, sim->work.stretch, &change, &largest);
