@@ -135,6 +135,9 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "integrator", chosen(world, "integrator"));
     put(object, "implicit_share", real(counters && run.steps ? counters->implicit_share / (double)run.steps : 1));
     put(object, "newton_iterations", json_integer(counters ? counters->newton_iterations : 0));
+    put(object, "self_contacts", json_integer(counters ? counters->couplings : 0));
+    put(object, "self_hits", json_integer(counters ? counters->hits : 0));
+    put(object, "self_zones", json_integer(counters ? counters->zones : 0));
     put(object, "linear_solver", chosen(world, "linear_solver"));
     put(object, "preconditioner", chosen(world, "preconditioner"));
     put(object, "components_mean",

@@ -11,6 +11,7 @@
 #ifndef TOILE_FAST_H
 #define TOILE_FAST_H
 
+#include "coupling.h"
 #include "kernels.h"
 
 enum { TOILE_STREAMS = 2 };
@@ -72,6 +73,7 @@ typedef struct toile_fast_job {
     toile_fast *fast;
     const toile_pattern *pattern; /* of the matrix: chunks */
     const toile_constraints *constraints;
+    const toile_couplings *couplings; /* null: none */
     bool fresh;                  /* a new matrix: factor first */
     double shift;                /* in: where to begin; out: what held */
     const double *b, *residual;  /* (n x 4) */

@@ -31,6 +31,19 @@ TOILE_INLINE void filter_single(const toile_constraints *c, int chunk, float *y)
     }
 }
 
+/* This thread's part of the couplings' products; rows are added after the next barrier. */
+TOILE_INLINE void pull_couplings(const toile_couplings *c, const team *team, const double *x) {
+    if (c)
+        toile_couplings_pull(c, toile_share(c->count, team->thread, team->threads),
+                             toile_share(c->count, team->thread + 1, team->threads), x);
+}
+
+TOILE_INLINE void pull_couplings_single(const toile_couplings *c, const team *team, const float *x) {
+    if (c)
+        toile_couplings_pull_single(c, toile_share(c->count, team->thread, team->threads),
+                                    toile_share(c->count, team->thread + 1, team->threads), x);
+}
+
 /* q = P^-1 q in place. */
 static inline void precondition(const toile_fast *f, const team *team) {
     FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_forward)(f, s, f->q);

@@ -62,6 +62,7 @@ typedef struct toile_constraints {
 typedef struct toile_solve {
     toile_matrix *matrix;
     const toile_constraints *constraints;
+    const struct toile_couplings *couplings; /* null: none */
     const double *b;        /* (n x 4) */
     double *x;              /* in: guess; out: answer, (n x 4) */
     double *r, *p, *s, *q;  /* scratch, (n x 4) each */

@@ -338,6 +338,32 @@ static int *ints(toile_memory *memory, int count) {
     return toile_alloc(memory, (size_t)count, sizeof(int));
 }
 
+/* Pieces of material: triangles joined by edges at which their panel and their u and v agree. */
+static void find_pieces(const builder *b, toile_triangles *t) {
+    int *leader = t->piece; /* of each triangle; a leader leads itself and has the lowest number */
+    for (int i = 0; i < t->count; i++)
+        leader[i] = i;
+    for (int e = 0; e < b->edge_count; e++) {
+        int p = b->edges[e].triangle[0], q = b->edges[e].triangle[1];
+        if (q < 0 || b->panel[p] != b->panel[q])
+            continue;
+        bool same = true;
+        for (int side = 0; side < 2; side++) {
+            int particle = side ? b->edges[e].b : b->edges[e].a;
+            const double *of_p = corner_uv(b, p, particle), *of_q = corner_uv(b, q, particle);
+            same = same && of_p[0] == of_q[0] && of_p[1] == of_q[1];
+        }
+        while (same && leader[p] != p)
+            p = leader[p] = leader[leader[p]];
+        while (same && leader[q] != q)
+            q = leader[q] = leader[leader[q]];
+        if (same)
+            leader[p > q ? p : q] = p < q ? p : q;
+    }
+    for (int i = 0; i < t->count; i++) /* leaders come before those they lead */
+        leader[i] = leader[i] == i ? t->piece_count++ : leader[leader[i]];
+}
+
 static toile_status make_triangles(const builder *b, toile_model *m, toile_error *error) {
     toile_triangles *t = &m->triangles;
     t->count = b->triangle_count;
@@ -351,8 +377,11 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
     for (int c = 0; c < 3; c++)
         ok = (t->vertex[c] = ints(m->memory, n)) && ok;
     ok = (t->corner = doubles(m->memory, 6 * n)) && ok;
+    ok = (t->middle = doubles(m->memory, 2 * n)) && ok;
+    ok = (t->piece = ints(m->memory, n)) && ok;
     if (!ok)
         return toile_fail_memory(error, "the model's triangles");
+    find_pieces(b, t);
 
     for (int i = 0; i < t->count; i++) {
         const double *uv = b->uv + 6 * i;
@@ -371,6 +400,8 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
         t->stiff_v[i] = f->stretch_weft * t->area[i];
         t->stiff_s[i] = f->shear * t->area[i];
         t->damping[i] = f->stretch_damping;
+        t->middle[2 * i] = (uv[0] + uv[2] + uv[4]) / 3;
+        t->middle[2 * i + 1] = (uv[1] + uv[3] + uv[5]) / 3;
         double *corner = t->corner + 6 * i;
         corner[0] = -(t->a1[i] + t->a2[i]);
         corner[1] = t->a1[i];
@@ -982,7 +1013,7 @@ void toile_model_free(toile_model *m) {
     void *blocks[] = {m->component_begin, m->garment_begin,  m->place,         m->mass,       m->inverse_mass, m->area,         m->start,
                       t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
                       t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,
-                      t->stiff_s,        t->damping,       t->corner,     h->vertex[0],    h->vertex[1],    h->vertex[2],
+                      t->stiff_s,        t->damping,       t->corner,     t->middle,       t->piece,     h->vertex[0],    h->vertex[1],    h->vertex[2],
                       h->vertex[3],      h->bound,         h->rest,       h->damping,      s->vertex[0],    s->vertex[1],
                       s->length,         s->stiffness,     s->damping,    p->row_begin,    p->column,       p->row_split,
                       p->chunk_begin,    p->spill_count,   p->spill_begin, p->triangle_begin, p->triangle_code,

@@ -23,6 +23,9 @@ typedef struct toile_triangles {
     double *stiff_u, *stiff_v, *stiff_s; /* stiffness x area, N m */
     double *damping;               /* s */
     double *corner;                /* a0 a1 a2 b0 b1 b2 of each, for gathering, (count x 6) */
+    double *middle;                /* u and v of the centre, m, (count x 2) */
+    int *piece;                    /* connected piece of one panel's material, 0 .. piece_count - 1, (count) */
+    int piece_count;
 } toile_triangles;
 
 /* Two triangles on an edge x_0 x_1 with opposite vertices x_2, x_3. A hinge shares the curvature of its two triangles

@@ -12,6 +12,7 @@ static const char *const INTEGRATORS[] = {TOILE_INTEGRATORS(CHOICE_TEXT) NULL};
 static const char *const LINEAR_SOLVERS[] = {TOILE_LINEAR_SOLVERS(CHOICE_TEXT) NULL};
 static const char *const SOLVER_STOPS[] = {TOILE_SOLVER_STOPS(CHOICE_TEXT) NULL};
 static const char *const PRECONDITIONERS[] = {TOILE_PRECONDITIONERS(CHOICE_TEXT) NULL};
+static const char *const SELF_MODES[] = {TOILE_SELF_MODES(CHOICE_TEXT) NULL};
 static const char *const DRAG_MODELS[] = {TOILE_DRAG_MODELS(CHOICE_TEXT) NULL};
 
 #define REAL(id, def, hmin, hmax, smin, smax, unit, group, label, tip) \

@@ -18,12 +18,16 @@
     X(INCOMPLETE, "incomplete")
 #define TOILE_DRAG_MODELS(X) X(NONE, "none") X(PARTICLE, "particle") X(TRIANGLE, "triangle")
 
+#define TOILE_SELF_MODES(X) X(OFF, "off") X(ON, "on")
+
 #define TOILE_CHOICE_CLOTH(name, text) TOILE_CLOTH_##name,
 #define TOILE_CHOICE_INTEGRATOR(name, text) TOILE_INTEGRATOR_##name,
 #define TOILE_CHOICE_SOLVER(name, text) TOILE_SOLVER_##name,
 #define TOILE_CHOICE_STOP(name, text) TOILE_STOP_##name,
 #define TOILE_CHOICE_PRECONDITIONER(name, text) TOILE_PRECONDITIONER_##name,
 #define TOILE_CHOICE_DRAG(name, text) TOILE_DRAG_##name,
+#define TOILE_CHOICE_SELF(name, text) TOILE_SELF_##name,
+enum { TOILE_SELF_MODES(TOILE_CHOICE_SELF) };
 enum { TOILE_CLOTH_MODELS(TOILE_CHOICE_CLOTH) };
 enum { TOILE_INTEGRATORS(TOILE_CHOICE_INTEGRATOR) };
 enum { TOILE_LINEAR_SOLVERS(TOILE_CHOICE_SOLVER) };

@@ -74,3 +74,10 @@ REAL(contact_correction, 0.9, 0.0, 1.0, 0.1, 1.0, "1", "contact", "Correction",
      "Share of a penetration taken back in one step; below 1 keeps the cloth in touch so that friction can act")
 REAL(contact_correction_speed, 2.0, 0.0, 1e4, 0.1, 10.0, "m/s", "contact", "Correction speed",
      "The fastest that a particle inside a collider is moved out")
+
+CHOICE(self_collision, SELF_MODES, 1, "contact", "Self-collision",
+       "on: cloth does not pass through cloth, checked along the whole way of every step. off: it may")
+REAL(self_thickness, 0.0, 0.0, 0.1, 0.0, 0.01, "m", "contact", "Self thickness",
+     "Distance kept between layers of cloth. 0: a quarter of the mesh's edges, at most 3 mm. Never more than half an edge")
+REAL(self_friction, 0.3, 0.0, 1000.0, 0.0, 1.0, "1", "contact", "Self friction",
+     "Coulomb friction between layers of cloth")

@@ -105,6 +105,7 @@ void toile_sim_free(toile_sim *sim) {
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_fast_free(sim->memory, &w->fast);
+    toile_self_free(sim);
     toile_solvers_free(&sim->solvers);
     toile_stability_free(sim);
     toile_state_free(sim->memory, &w->backup);

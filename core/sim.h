@@ -6,6 +6,7 @@
 #include "fast.h"
 #include "kernels.h"
 #include "model.h"
+#include "self.h"
 #include "settings.h"
 #include "solid.h"
 #include "state.h"
@@ -29,6 +30,8 @@ typedef struct toile_counters {
     int64_t steps, rejected, forced, iterations, row_multiplies, solves, fast_solves, direct_solves, components;
     int64_t limited;           /* steps shorter than time_step because an explicit part would else be unstable */
     int64_t newton_iterations;
+    int64_t couplings;         /* contacts of cloth with cloth, sum over the steps */
+    int64_t hits, zones;       /* found on the way of a candidate; steps in which parts had to move as one */
     double implicit_share;     /* sum over the steps: share of elements treated implicitly */
     double seconds, stages[STAGE_COUNT];
     double max_stretch, step_min, step_max;
@@ -105,6 +108,7 @@ typedef struct toile_sim {
     toile_hold *holds;
     int hold_count;
     toile_contact_rules rules;
+    toile_self self;
     double frame_seconds, frame_begin; /* the frame being made: length, and time at its begin */
     toile_counters frame, total;
     atomic_bool cancel;

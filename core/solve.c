@@ -36,13 +36,19 @@ static double dot(const toile_pattern *p, const double *a, const double *b) {
 static void multiply(toile_sim *sim, const double *x, double *y) {
     toile_work *w = &sim->work;
     int chunks = sim->model->pattern.chunk_count;
+    const toile_couplings *couplings = &sim->self.couplings;
     if (!w->assembly.diagonal_only) {
         toile_multiply(sim->kernels, &w->matrix, x, y, sim->threads);
-        return;
-    }
+    } else {
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
-    for (int c = 0; c < chunks; c++)
-        sim->kernels->fast_multiply_springs(&w->fast, &w->matrix, w->spring, c, x, y);
+        for (int c = 0; c < chunks; c++)
+            sim->kernels->fast_multiply_springs(&w->fast, &w->matrix, w->spring, c, x, y);
+    }
+    if (couplings->count) {
+        toile_couplings_pull(couplings, 0, couplings->count, x);
+        for (int c = 0; c < chunks; c++)
+            toile_couplings_add_rows(couplings, c, x, y);
+    }
 }
 
 static void filter(const toile_constraints *c, double *x) {
@@ -105,6 +111,8 @@ static void keep_momentum(toile_sim *sim) {
             k++;
         if (k < w->constraints.count && w->constraints.particle[k] < end)
             continue;
+        if (sim->self.couplings.count)
+            continue;
         double T[12] = {0}, inverse[12], left[3] = {0}, total = 0;
         for (int i = begin; i < end; i++) {
             const double *g = w->drag + 8 * (size_t)i, *x = w->solution + 4 * (size_t)i, *b = w->b + 4 * (size_t)i;
@@ -146,6 +154,7 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
     toile_fast_job job = {.fast = &w->fast,
                           .pattern = &sim->model->pattern,
                           .constraints = &w->constraints,
+                          .couplings = sim->self.couplings.count ? &sim->self.couplings : NULL,
                           .fresh = true,
                           .shift = sim->state.shift,
                           .b = w->b,
@@ -178,17 +187,24 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
     return out->converged = job.converged;
 }
 
+/* The blocks that the fast solver does without. */
+static void assemble_all(toile_sim *sim) {
+    toile_work *w = &sim->work;
+    if (!w->assembly.diagonal_only)
+        return;
+    w->assembly.diagonal_only = false;
+    for (int c = 0; c < sim->model->pattern.chunk_count; c++)
+        sim->kernels->assemble(&w->assembly, c, &w->matrix, w->q);
+    if (sim->self.couplings.count)
+        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, NULL, w->q);
+}
+
 static bool solve_directly(toile_sim *sim, toile_system *system) {
     toile_solvers *own = &sim->solvers;
     toile_error *error = &sim->trouble;
     if (!own->cholmod && toile_cholmod_make(sim->memory, sim->model, true, &own->cholmod, error) != TOILE_OK)
         return false;
-    if (sim->work.assembly.diagonal_only) { /* the blocks that the fast solver does without */
-        toile_assembly all = sim->work.assembly;
-        all.diagonal_only = false;
-        for (int c = 0; c < sim->model->pattern.chunk_count; c++)
-            sim->kernels->assemble(&all, c, system->matrix, sim->work.q);
-    }
+    assemble_all(sim);
     toile_error unsound; /* a matrix that is not positive definite makes the step shorter, it does not end the bake */
     toile_status status = toile_cholmod_solve(own->cholmod, system, &unsound);
     if (status != TOILE_OK)
@@ -197,32 +213,13 @@ static bool solve_directly(toile_sim *sim, toile_system *system) {
     return status == TOILE_OK && system->converged;
 }
 
-/* The fast solver, unless its iterations would cost more than a direct solve. Costs are counted, not timed, so that the
- * same scene gives the same bits: a factor of n particles takes about 400 (3 n)^1.5 operations at 12 a nanosecond, an
- * iteration 40 n nanoseconds (measured; the ratio is what matters). After a solve that had to be given up the next ones go
- * directly before the fast solver is tried again. */
-static bool solve_auto(toile_sim *sim, toile_system *system) {
-    const int patience = 24;
-    double worth = 4.3 * sqrt((double)sim->model->particle_count);
-    int most = worth < 100 ? 100 : (int)worth;
-    if (sim->state.direct_left > 0) {
-        sim->state.direct_left--;
-        return solve_directly(sim, system);
-    }
-    most = most < sim->settings->solver_iterations_max ? most : sim->settings->solver_iterations_max;
-    sim->frame.fast_solves++;
-    if (solve_fast(sim, most, system))
-        return true;
-    sim->state.direct_left = patience;
-    return solve_directly(sim, system);
-}
-
 static bool solve_mpcg(toile_sim *sim, double h, toile_system *out) {
     toile_work *w = &sim->work;
     const toile_settings *set = sim->settings;
-    bool factored = set->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE;
+    bool factored = set->preconditioner == TOILE_PRECONDITIONER_INCOMPLETE && set->linear_solver == TOILE_SOLVER_MPCG;
     toile_solve job = {.matrix = &w->matrix,
                        .constraints = &w->constraints,
+                       .couplings = sim->self.couplings.count ? &sim->self.couplings : NULL,
                        .b = w->b,
                        .x = w->solution,
                        .r = w->r,
@@ -245,10 +242,37 @@ static bool solve_mpcg(toile_sim *sim, double h, toile_system *out) {
     return out->converged = job.converged;
 }
 
+/* The fast solver, unless its iterations would cost more than a direct solve. Costs are counted, not timed, so that the
+ * same scene gives the same bits: a factor of n particles takes about 400 (3 n)^1.5 operations at 12 a nanosecond, an
+ * iteration 40 n nanoseconds (measured; the ratio is what matters). After a solve that had to be given up the next ones go
+ * directly before the fast solver is tried again. */
+static bool solve_auto(toile_sim *sim, double h, toile_system *system) {
+    const int patience = 24;
+    double worth = 4.3 * sqrt((double)sim->model->particle_count);
+    int most = worth < 100 ? 100 : (int)worth;
+    bool coupled = sim->self.couplings.count > 0; /* then there is no matrix to factor */
+    if (sim->state.direct_left > 0 && !coupled) {
+        sim->state.direct_left--;
+        return solve_directly(sim, system);
+    }
+    most = most < sim->settings->solver_iterations_max ? most : sim->settings->solver_iterations_max;
+    sim->frame.fast_solves++;
+    if (solve_fast(sim, coupled ? sim->settings->solver_iterations_max : most, system))
+        return true;
+    if (coupled) {
+        assemble_all(sim);
+        return solve_mpcg(sim, h, system);
+    }
+    sim->state.direct_left = patience;
+    return solve_directly(sim, system);
+}
+
 /* One of the papers' solvers; its memory is made when it is first needed. */
 static bool solve_as_asked(toile_sim *sim, double h, toile_system *system) {
     toile_solvers *own = &sim->solvers;
     toile_error *error = &sim->trouble;
+    if (sim->self.couplings.count && sim->settings->linear_solver != TOILE_SOLVER_AUTO)
+        return solve_mpcg(sim, h, system); /* the others need all of the matrix in its pattern */
     if (sim->settings->decompose) {
         if (!own->decompose && toile_decompose_make(sim->memory, sim->model, &own->decompose, error) != TOILE_OK)
             return false;
@@ -271,7 +295,7 @@ static bool solve_as_asked(toile_sim *sim, double h, toile_system *system) {
         return error->status == TOILE_OK && system->converged;
     }
     case TOILE_SOLVER_MPCG: return solve_mpcg(sim, h, system);
-    default: return solve_auto(sim, system);
+    default: return solve_auto(sim, h, system);
     }
 }
 

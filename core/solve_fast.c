@@ -88,9 +88,12 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
         bool good = scale == 0 || delta <= 1e-4 * stop.tolerance2 * stop.energy, done = good;
         while (sound && !done && count < job->iterations_max) {
             FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_fast_multiply)(f, pattern, c, p, s);
+            pull_couplings_single(job->couplings, &team, p);
             toile_barrier_wait(&barrier);
             FOR_MY_CHUNKS(c) {
                 TOILE_KERNEL(toile_fast_multiply_spill)(f, pattern, c, s);
+                if (job->couplings)
+                    toile_couplings_add_rows_single(job->couplings, c, p, s);
                 filter_single(constraints, c, s);
                 f4 sum = f4_set(0), with_b = sum;
                 FOR_ROWS(c, i) {

@@ -75,6 +75,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
     const toile_matrix *A = solve->matrix;
     const toile_pattern *pattern = A->pattern;
     const toile_constraints *constraints = solve->constraints;
+    const toile_couplings *couplings = solve->couplings;
     const double *b = solve->b, *z = constraints->z;
     double *x = solve->x, *r = solve->r, *p = solve->p, *s = solve->s, *q = solve->q;
     int chunks = pattern->chunk_count;
@@ -97,9 +98,12 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
 
         /* b^ = S (b - A (I - S) z), and its measure in the preconditioner's norm */
         FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, z, s);
+        pull_couplings(couplings, &team, z);
         toile_barrier_wait(&barrier);
         FOR_MY_CHUNKS(c) {
             TOILE_KERNEL(toile_multiply_spill)(A, c, s);
+            if (couplings)
+                toile_couplings_add_rows(couplings, c, z, s);
             FOR_ROWS(c, i) v4_store(s + i, v4_load(b + i) - v4_load(s + i));
             filter_chunk(constraints, c, s);
             /* x = S x0 + (I - S) z */
@@ -115,9 +119,12 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
 
         /* r = S (b - A x), p = S P^-1 r */
         FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, x, s);
+        pull_couplings(couplings, &team, x);
         toile_barrier_wait(&barrier);
         FOR_MY_CHUNKS(c) {
             TOILE_KERNEL(toile_multiply_spill)(A, c, s);
+            if (couplings)
+                toile_couplings_add_rows(couplings, c, x, s);
             v4 energy = v4_set(0);
             FOR_ROWS(c, i) {
                 energy += v4_load(x + i) * v4_load(s + i);
@@ -135,9 +142,12 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
         bool done = solve->thesis ? delta <= goal : delta == 0;
         while (sound && !done && count < solve->iterations_max) {
             FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, p, s);
+            pull_couplings(couplings, &team, p);
             toile_barrier_wait(&barrier);
             FOR_MY_CHUNKS(c) {
                 TOILE_KERNEL(toile_multiply_spill)(A, c, s);
+                if (couplings)
+                    toile_couplings_add_rows(couplings, c, p, s);
                 filter_chunk(constraints, c, s);
                 v4 sum = v4_set(0), with_b = sum;
                 FOR_ROWS(c, i) {

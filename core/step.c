@@ -92,6 +92,7 @@ static void commit(toile_sim *sim, const toile_scheme *scheme) {
     s->time += scheme->h;
     toile_update_contacts(sim, w->r, scheme->reach);
     toile_remember(sim, scheme, w->next_x);
+    toile_self_commit(sim);
 }
 
 static void count_step(toile_sim *sim, double h, bool forced, double largest_stretch) {
@@ -112,6 +113,7 @@ static bool step_linear(toile_sim *sim, const toile_scheme *s, double *clock) {
     toile_evaluate(sim, s);
     end_stage(sim, STAGE_EVALUATE, clock);
     toile_assemble(sim, s);
+    toile_self_assemble(sim);
     end_stage(sim, STAGE_ASSEMBLE, clock);
     bool solved = toile_solve_step(sim, s->reach);
     toile_propose(sim, s);
@@ -143,6 +145,16 @@ static bool step_newton(toile_sim *sim, const toile_scheme *s, double *clock) {
 
 /* ---- one step ---- */
 
+/* Would the candidate end inside a collider, or pass through cloth or edges on its way? Then, unless it was the last pass, the
+ * step is to be solved again with those contacts. */
+static bool contacts_missed(toile_sim *sim, double h, bool last, double *clock) {
+    bool solids = !last && toile_find_missed(sim, h);
+    end_stage(sim, STAGE_SOLID, clock);
+    bool layers = toile_self_missed(sim, h, !last);
+    end_stage(sim, STAGE_SELF, clock);
+    return solids || layers;
+}
+
 static verdict step(toile_sim *sim, double h, bool last_chance) {
     static bool (*const PROCEDURES[])(toile_sim *, const toile_scheme *, double *) = {
         [TOILE_LINEAR] = step_linear, [TOILE_EXPLICIT] = step_explicit, [TOILE_NEWTON] = step_newton};
@@ -152,15 +164,19 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
 
     toile_set_shares(sim, h);
     toile_find_contacts(sim, h);
+    end_stage(sim, STAGE_SOLID, &clock);
+    toile_self_find(sim, h);
+    end_stage(sim, STAGE_SELF, &clock);
     toile_guess(sim, &scheme);
-    for (int pass = 0; pass == 0 || (pass < CONTACT_PASSES && toile_find_missed(sim, h)); pass++) {
+    for (int pass = 0; pass == 0 || contacts_missed(sim, h, pass == CONTACT_PASSES, &clock); pass++) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
     }
-    end_stage(sim, STAGE_SOLID, &clock);
+    bool clean = toile_self_guard(sim, h);
+    end_stage(sim, STAGE_SELF, &clock);
 
-    verdict v = judge(sim, solved, &largest);
+    verdict v = judge(sim, solved && clean, &largest);
     if (v == ACCEPTED || (v == REJECTED && last_chance)) {
         commit(sim, &scheme);
         count_step(sim, h, v == REJECTED, largest);
@@ -202,6 +218,9 @@ static void add_counters(toile_counters *total, const toile_counters *frame) {
     total->forced += frame->forced;
     total->limited += frame->limited;
     total->implicit_share += frame->implicit_share;
+    total->couplings += frame->couplings;
+    total->hits += frame->hits;
+    total->zones += frame->zones;
     total->newton_iterations += frame->newton_iterations;
     total->iterations += frame->iterations;
     total->row_multiplies += frame->row_multiplies;
@@ -225,6 +244,8 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
     const toile_settings *set = sim->settings;
     double begin = toile_clock(), change, largest;
 
+    if ((status = toile_self_begin(sim, error)) != TOILE_OK)
+        return status;
     memset(&sim->frame, 0, sizeof sim->frame);
     sim->frame.frames = 1;
     sim->frame_seconds = seconds;

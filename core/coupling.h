@@ -1,0 +1,53 @@
+/* What holds cloth off cloth within one linear solve: each coupling is a symmetric tensor T that resists the relative velocity
+ * u = sum of w_i v_i of up to four particles, so A gains w_i w_j T. The pattern of A is fixed, so only diagonal blocks go into
+ * the matrix (and into its factor); the rest is multiplied coupling by coupling. */
+#ifndef TOILE_COUPLING_H
+#define TOILE_COUPLING_H
+
+#include "memory.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct toile_coupling {
+    int particle[4];  /* -1: none, or no particle of the cloth */
+    double weight[4]; /* 0 where there is none */
+    double tensor[6]; /* T: xx xy xz yy yz zz, kg */
+    double push[3];   /* impulse at u = 0, N s: b gains w_i (push - T u_known) */
+    double known[3];  /* the part of u that is known beforehand, m/s */
+} toile_coupling;
+
+typedef struct toile_couplings {
+    int count, capacity;
+    toile_coupling *item;
+    int row_count;        /* particles that have any */
+    int *row, *begin;     /* ascending; first of their entries, (row_count + 1) */
+    int *entry;           /* coupling * 4 + corner, (4 x count) */
+    int *chunk_begin;     /* first row of each chunk, (chunks + 1) */
+    int *slot;            /* scratch, (particles + 1) */
+    double *pull;         /* T u, (capacity x 4) */
+    float *single;        /* weights and tensor, (capacity x 12) */
+    float *single_pull;   /* (capacity x 4) */
+} toile_couplings;
+
+bool toile_couplings_make(toile_memory *memory, int particles, int chunks, toile_couplings *couplings);
+void toile_couplings_free(toile_memory *memory, toile_couplings *couplings);
+/* Room for one more; null if memory is short. Not in the sum until toile_couplings_sort. */
+toile_coupling *toile_couplings_add(toile_memory *memory, toile_couplings *couplings);
+/* Which particle has which, in an order that depends on nothing else. */
+void toile_couplings_sort(toile_couplings *couplings, int particles, const int *chunk_begin, int chunks);
+/* Adds the diagonal blocks to `diagonal` (and `single`, if not null), and the right side to b. */
+void toile_couplings_assemble(const toile_couplings *couplings, double *diagonal, float *single, double *b);
+
+/* y += off-diagonal part of the couplings times x: all of the first, then, when all threads are done, the rows. Couplings
+ * [begin, end); rows of a chunk. */
+void toile_couplings_pull(const toile_couplings *couplings, int begin, int end, const double *x);
+void toile_couplings_add_rows(const toile_couplings *couplings, int chunk, const double *x, double *y);
+void toile_couplings_pull_single(const toile_couplings *couplings, int begin, int end, const float *x);
+void toile_couplings_add_rows_single(const toile_couplings *couplings, int chunk, const float *x, float *y);
+
+static inline int toile_share(int count, int thread, int threads) {
+    return (int)((long long)count * thread / threads);
+}
+
+#endif

@@ -1,0 +1,575 @@
+#include "self.h"
+
+#include "sim.h"
+#include "vec3.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Couplings resist approach with so many times the mass they stop. 30 lets a layer sink in by g h^2 / 30 under the weight of
+ * one like it; as the gap closes they grow stiffer, up to the second number. */
+#define STIFFNESS 60.0
+#define STIFFNESS_MAX 20000.0
+/* Share of what is missing to thickness that is given back in a step, and how fast at most, m/s. */
+#define RETURN 0.2
+#define RETURN_SPEED 0.5
+
+/* Of an edge in the material: the thickest that cloth may be against itself without neighbours but one touching. */
+#define THICKEST 0.5
+/* Default thickness in edges, and its largest, m. */
+#define USUAL 0.25
+#define USUAL_MAX 0.003
+/* Edges and corners of colliders are kept at this share of the distance that particles keep. */
+#define EDGE_SHARE 0.25
+
+/* How near counts as near, in thicknesses. */
+#define NEAR 2.0
+
+/* Distance kept while moving, in thicknesses: what rounding and the next step need. */
+#define LEAST_GAP 0.02
+
+/* ---- making ---- */
+
+static bool wanted(const toile_sim *sim) {
+    if (sim->settings->self_collision == TOILE_SELF_ON)
+        return true;
+    for (int i = 0; i < sim->solid_count; i++)
+        if (sim->solids[i].shape == TOILE_SOLID_MESH)
+            return true;
+    return false;
+}
+
+/* Do the solids still have the meshes that the skin was made from? */
+static bool fits(const toile_sim *sim) {
+    const toile_skin *skin = &sim->self.skin;
+    int k = 0;
+    if (!skin->memory)
+        return false;
+    for (int i = 0; i < sim->solid_count; i++) {
+        const toile_solid *s = &sim->solids[i];
+        if (s->shape != TOILE_SOLID_MESH)
+            continue;
+        if (k == skin->solid_count || skin->solids[k].solid != i || skin->solids[k].tree.count != s->triangle_count)
+            return false;
+        const int *first = skin->triangle + 3 * skin->solids[k].triangle_begin;
+        for (int j = 0; j < 3 * s->triangle_count; j++)
+            if (first[j] != skin->solids[k].point_begin + s->triangles[j])
+                return false;
+        k++;
+    }
+    return k == skin->solid_count;
+}
+
+void toile_self_free(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    toile_skin_free(&s->skin);
+    void *blocks[] = {s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        toile_free(sim->memory, blocks[i]);
+    toile_couplings_free(sim->memory, &s->couplings);
+    memset(s, 0, sizeof *s);
+}
+
+static double collider_gap(const toile_sim *sim, int solid) {
+    return EDGE_SHARE * (sim->solids[sim->self.skin.solids[solid].solid].thickness + sim->settings->contact_thickness);
+}
+
+/* Called again when a garment's edges are longer: thickness is a property of the mesh unless it is set. */
+static void set_thickness(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    double given = sim->settings->self_thickness, most = 0, mean = 0;
+    int n = sim->model->particle_count;
+    for (int i = 0; i < n; i++)
+        mean += s->skin.mean_edge[i] / n;
+    for (int i = 0; i < n; i++) {
+        double usual = fmin(USUAL * mean, USUAL_MAX);
+        s->thickness[i] = fmin(given > 0 ? given : usual, THICKEST * s->skin.mean_edge[i]);
+        most = fmax(most, s->thickness[i]);
+    }
+    bool self = sim->settings->self_collision == TOILE_SELF_ON;
+    s->reach = (toile_reach){self ? NEAR * most : -1, -1};
+    for (int i = 0; i < s->skin.solid_count; i++)
+        s->reach.solid = fmax(s->reach.solid, NEAR * collider_gap(sim, i));
+}
+
+toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
+    toile_self *s = &sim->self;
+    s->near_known = false;
+    s->on = wanted(sim);
+    if (!s->on || fits(sim))
+        return TOILE_OK;
+    toile_self_free(sim);
+    s->on = true;
+    const toile_model *m = sim->model;
+    toile_status status = toile_skin_make(sim->memory, m, sim->solids, sim->solid_count, sim->threads, &s->skin, error);
+    if (status != TOILE_OK)
+        return status;
+    size_t n = (size_t)m->particle_count, points = (size_t)s->skin.point_count;
+    s->thickness = toile_alloc(sim->memory, n, sizeof(double));
+    s->way = toile_alloc(sim->memory, 4 * points, sizeof(double));
+    s->touched = toile_alloc(sim->memory, points, 1);
+    s->zone = toile_alloc(sim->memory, n, sizeof(int));
+    s->zone_way = toile_alloc(sim->memory, 4 * n, sizeof(double));
+    bool ok = s->thickness && s->way && s->touched && s->zone && s->zone_way &&
+              toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings);
+    if (!ok) {
+        toile_self_free(sim);
+        return toile_fail_memory(error, "what keeps cloth off cloth");
+    }
+    set_thickness(sim);
+    return TOILE_OK;
+}
+
+/* ---- geometry of a pair ---- */
+
+/* The distance that a pair keeps, m. */
+static double thickness_of(const toile_sim *sim, const toile_pair *pair) {
+    const toile_self *s = &sim->self;
+    double least = INFINITY;
+    for (int i = 0; i < 4; i++) {
+        int p = pair->point[i], solid = s->skin.solid_of[p];
+        double own = solid >= 0 ? collider_gap(sim, solid) : s->thickness[p];
+        least = own < least ? own : least;
+    }
+    return least;
+}
+
+static bool with_solid(const toile_self *s, const toile_pair *pair) {
+    int n = s->skin.cloth_points;
+    return pair->point[0] >= n || pair->point[1] >= n || pair->point[3] >= n;
+}
+
+/* A particle of the cloth against a collider's face: contact.c holds it off. */
+static bool held_off_already(const toile_self *s, const toile_pair *pair) {
+    return toile_pair_kind(pair) == TOILE_CCD_VF && pair->point[1] >= s->skin.cloth_points;
+}
+
+/* Velocity of a point at the state, m/s. */
+static void velocity_of(const toile_sim *sim, int p, const double *v, double out[3]) {
+    const toile_skin *skin = &sim->self.skin;
+    if (p < skin->cloth_points) {
+        memcpy(out, v + 4 * (size_t)p, 3 * sizeof(double));
+        return;
+    }
+    const toile_skin_solid *own = &skin->solids[skin->solid_of[p]];
+    memcpy(out, sim->solids[own->solid].velocity + 3 * (size_t)(p - own->point_begin), 3 * sizeof(double));
+}
+
+static void friction_of(const toile_sim *sim, const toile_pair *pair, double *still, double *sliding) {
+    for (int i = 0; i < 4; i++) {
+        int solid = sim->self.skin.solid_of[pair->point[i]];
+        if (solid >= 0) {
+            *still = sim->solids[sim->self.skin.solids[solid].solid].friction_static;
+            *sliding = sim->solids[sim->self.skin.solids[solid].solid].friction_kinetic;
+            return;
+        }
+    }
+    *still = *sliding = sim->settings->self_friction;
+}
+
+/* ---- couplings ---- */
+
+/* Keeps the pair of a contact from coming nearer than thickness within the step; v are the velocities it is linear about. */
+static bool press_apart(toile_sim *sim, const toile_press *press, const double *v, double h) {
+    toile_self *s = &sim->self;
+    const toile_model *m = sim->model;
+    const double *n = press->normal;
+    double thickness = thickness_of(sim, &press->pair), yielding = 0, u[3] = {0, 0, 0};
+    for (int i = 0; i < 4; i++) {
+        int p = press->pair.point[i];
+        double w = press->weight[i], vi[3];
+        velocity_of(sim, p, v, vi);
+        for (int k = 0; k < 3; k++)
+            u[k] += w * vi[k];
+        if (p < s->skin.cloth_points)
+            yielding += w * w * m->inverse_mass[p];
+    }
+    if (!(yielding > 0))
+        return true;
+    double approach = dot(u, n), missing = thickness - press->gap, target = missing / h;
+    if (missing > 0)
+        target = fmin(RETURN * target, RETURN_SPEED);
+    if (approach >= target && press->time == 0)
+        return true; /* it stays out of itself */
+    toile_coupling *c = toile_couplings_add(sim->memory, &s->couplings);
+    if (!c)
+        return false;
+    double near = thickness / fmax(press->gap, 1e-3 * thickness);
+    double stiffness = fmin(STIFFNESS * (near > 1 ? near * near : 1), STIFFNESS_MAX) / yielding;
+    double force = stiffness * fmax(target - approach, 0), slip[3], speed, still, sliding;
+    friction_of(sim, &press->pair, &still, &sliding);
+    for (int k = 0; k < 3; k++)
+        slip[k] = u[k] - approach * n[k];
+    speed = sqrt(dot(slip, slip));
+    double grip = sliding * force / fmax(speed, 1e-12);
+    grip = fmin(grip, STIFFNESS / yielding);
+    static const int ROW[6] = {0, 0, 0, 1, 1, 2}, COLUMN[6] = {0, 1, 2, 1, 2, 2};
+    for (int k = 0; k < 6; k++)
+        c->tensor[k] = (stiffness - grip) * n[ROW[k]] * n[COLUMN[k]] + (ROW[k] == COLUMN[k] ? grip : 0);
+    for (int k = 0; k < 3; k++) {
+        c->push[k] = stiffness * target * n[k];
+        c->known[k] = u[k];
+    }
+    for (int i = 0; i < 4; i++) {
+        bool cloth = press->pair.point[i] < s->skin.cloth_points && press->weight[i] != 0;
+        c->particle[i] = cloth ? press->pair.point[i] : -1;
+        c->weight[i] = cloth ? press->weight[i] : 0;
+    }
+    return true;
+}
+
+static void sort_couplings(toile_sim *sim) {
+    const toile_pattern *p = &sim->model->pattern;
+    toile_couplings_sort(&sim->self.couplings, p->n, p->chunk_begin, p->chunk_count);
+}
+
+/* Points at the step's begin, and the candidate's (or the state again) at its end. */
+static void set_points(toile_sim *sim, const double *end) {
+    toile_skin *skin = &sim->self.skin;
+    size_t n = 4 * (size_t)skin->cloth_points;
+    memcpy(skin->begin, sim->state.x, n * sizeof(double));
+    memcpy(skin->end, end, n * sizeof(double));
+    double begin = (sim->state.time - sim->frame_begin) / sim->frame_seconds;
+    bool moves = end != sim->state.x;
+    for (int i = 0; i < skin->solid_count; i++) {
+        const toile_solid *solid = &sim->solids[skin->solids[i].solid];
+        double *from = skin->begin + 4 * (size_t)skin->solids[i].point_begin, *to = skin->end + 4 * (size_t)skin->solids[i].point_begin;
+        for (int p = 0; p < solid->vertex_count; p++)
+            for (int k = 0; k < 3; k++) {
+                from[4 * p + k] = (1 - begin) * solid->from_x[3 * p + k] + begin * solid->to_x[3 * p + k];
+                to[4 * p + k] = moves ? solid->x[3 * p + k] : from[4 * p + k];
+            }
+    }
+}
+
+static void search(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    toile_error error;
+    if (toile_skin_search(&s->skin, sim->model, s->reach, sim->threads, &s->found, &error) != TOILE_OK) {
+        sim->trouble = error;
+        s->found.count = 0;
+    }
+}
+
+/* Of the found pairs those that are near at the end. */
+static void keep_near(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    if (s->near.capacity < s->found.count) {
+        toile_pair *more = toile_grow(sim->memory, s->near.pair, 0, (size_t)s->found.capacity, sizeof *more);
+        if (!more) {
+            toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
+            return;
+        }
+        s->near.pair = more;
+        s->near.capacity = s->found.capacity;
+    }
+    s->near.count = 0;
+    for (int i = 0; i < s->found.count; i++) {
+        const toile_pair *pair = &s->found.pair[i];
+        double x[4][3];
+        toile_near near;
+        if (held_off_already(s, pair))
+            continue;
+        toile_pair_points(s->skin.end, pair, x);
+        toile_nearest(toile_pair_kind(pair), (const double(*)[3])x, &near);
+        if (near.distance < 0.999 * (with_solid(s, pair) ? s->reach.solid : s->reach.cloth))
+            s->near.pair[s->near.count++] = *pair;
+    }
+    toile_pairs_sort(&s->near);
+    s->near_known = true;
+}
+
+void toile_self_find(toile_sim *sim, double h) {
+    toile_self *s = &sim->self;
+    s->couplings.count = 0;
+    if (!s->on)
+        return;
+    if (!s->near_known) {
+        set_points(sim, sim->state.x);
+        search(sim);
+        keep_near(sim);
+    }
+    set_points(sim, sim->state.x);
+    bool ok = true;
+    for (int i = 0; ok && i < s->near.count; i++) {
+        toile_press press = {.pair = s->near.pair[i]};
+        double x[4][3];
+        toile_near near;
+        toile_pair_points(s->skin.begin, &press.pair, x);
+        toile_nearest(toile_pair_kind(&press.pair), (const double(*)[3])x, &near);
+        if (!(near.distance > 1e-9))
+            continue; /* no direction */
+        press.gap = near.distance;
+        for (int k = 0; k < 3; k++)
+            press.normal[k] = near.vector[k] / near.distance;
+        memcpy(press.weight, near.weight, sizeof press.weight);
+        ok = press_apart(sim, &press, sim->state.v, h);
+    }
+    if (!ok)
+        toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
+    sort_couplings(sim);
+    sim->frame.couplings += s->couplings.count;
+}
+
+void toile_self_assemble(toile_sim *sim) {
+    toile_work *w = &sim->work;
+    if (sim->self.couplings.count)
+        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, toile_solves_fast(sim->settings) ? w->fast.diagonal : NULL,
+                                 w->b);
+}
+
+/* ---- hits ---- */
+
+static void check_pair(const toile_sim *sim, const toile_pair *pair, float *time) {
+    const toile_skin *skin = &sim->self.skin;
+    double begin[4][3], end[4][3], t;
+    toile_near near;
+    toile_pair_points(skin->begin, pair, begin);
+    toile_pair_points(skin->end, pair, end);
+    *time = 2;
+    double keep = LEAST_GAP * thickness_of(sim, pair);
+    if (!toile_ccd(toile_pair_kind(pair), (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
+        return;
+    if (t == 0) { /* nearer than that from the start: may not come much nearer */
+        toile_nearest(toile_pair_kind(pair), (const double(*)[3])begin, &near);
+        keep = fmin(keep, 0.5 * near.distance);
+        if (!(near.distance > 1e-10) ||
+            !toile_ccd(toile_pair_kind(pair), (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
+            return;
+    }
+    *time = (float)t;
+}
+
+static int compare_hits(const void *p, const void *q) {
+    uint64_t a = ((const toile_press *)p)->pair.key, b = ((const toile_press *)q)->pair.key;
+    return a < b ? -1 : a > b;
+}
+
+/* Hits among the found pairs; `all` or only those with points that moved since. */
+static void find_hits(toile_sim *sim, bool all) {
+    toile_self *s = &sim->self;
+    if (s->time_capacity < s->found.count) {
+        toile_free(sim->memory, s->time);
+        s->time = toile_alloc(sim->memory, (size_t)s->found.capacity, sizeof *s->time);
+        s->time_capacity = s->time ? s->found.capacity : 0;
+        if (!s->time) {
+            toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
+            s->hit_count = 0;
+            return;
+        }
+    }
+    const unsigned char *moved = s->touched;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(sim->threads) if (sim->threads > 1)
+    for (int i = 0; i < s->found.count; i++) {
+        const int *p = s->found.pair[i].point;
+        if (all || moved[p[0]] || moved[p[1]] || moved[p[2]] || moved[p[3]])
+            check_pair(sim, &s->found.pair[i], &s->time[i]);
+    }
+    int count = 0;
+    for (int i = 0; i < s->found.count; i++)
+        count += s->time[i] <= 1;
+    if (s->hit_capacity < count) {
+        toile_free(sim->memory, s->hit);
+        s->hit = toile_alloc(sim->memory, 2 * (size_t)count + 64, sizeof *s->hit);
+        s->hit_capacity = s->hit ? 2 * count + 64 : 0;
+        if (!s->hit) {
+            toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
+            s->hit_count = 0;
+            return;
+        }
+    }
+    s->hit_count = 0;
+    for (int i = 0; i < s->found.count; i++) {
+        if (s->time[i] > 1)
+            continue;
+        toile_press *hit = &s->hit[s->hit_count++];
+        double x[4][3], t = s->time[i], y[4][3];
+        toile_near near;
+        hit->pair = s->found.pair[i];
+        hit->time = t;
+        toile_pair_points(s->skin.begin, &hit->pair, x);
+        toile_pair_points(s->skin.end, &hit->pair, y);
+        for (int a = 0; a < 4; a++)
+            for (int k = 0; k < 3; k++)
+                y[a][k] = x[a][k] + t * (y[a][k] - x[a][k]);
+        toile_nearest(toile_pair_kind(&hit->pair), (const double(*)[3])y, &near);
+        memcpy(hit->weight, near.weight, sizeof hit->weight);
+        hit->gap = 0;
+        for (int k = 0; k < 3; k++) {
+            hit->normal[k] = near.distance > 0 ? near.vector[k] / near.distance : 0;
+            for (int a = 0; a < 4; a++)
+                hit->gap += hit->normal[k] * near.weight[a] * x[a][k];
+        }
+    }
+    qsort(s->hit, (size_t)s->hit_count, sizeof *s->hit, compare_hits);
+}
+
+bool toile_self_missed(toile_sim *sim, double h, bool again) {
+    toile_self *s = &sim->self;
+    if (!s->on)
+        return false;
+    s->moved = false;
+    set_points(sim, sim->work.next_x);
+    search(sim);
+    find_hits(sim, true);
+    sim->frame.hits += s->hit_count;
+    if (!again || !s->hit_count)
+        return false;
+    bool ok = true;
+    for (int i = 0; ok && i < s->hit_count; i++)
+        if (!held_off_already(s, &s->hit[i].pair)) {
+            s->hit[i].time = fmax(s->hit[i].time, 1e-9);
+            ok = press_apart(sim, &s->hit[i], sim->state.v, h);
+        }
+    if (!ok)
+        toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
+    sort_couplings(sim);
+    return true;
+}
+
+void toile_self_commit(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    if (!s->on)
+        return;
+    if (s->moved)
+        s->near_known = false; /* the pairs were found on another way */
+    else
+        keep_near(sim);
+}
+
+/* ---- guard: impulses, then zones ---- */
+
+/* How much a particle yields to a push along an axis, 1/kg. */
+static double yield_of(const toile_sim *sim, int p, int axis) {
+    return p >= sim->self.skin.cloth_points || sim->work.held[p] >> axis & 1 ? 0 : sim->model->inverse_mass[p];
+}
+
+/* Moves the ends of a hit's points apart, by mass, until the gap along the normal of the hit is wide enough. */
+static void push_apart(toile_sim *sim, const toile_press *hit) {
+    toile_self *s = &sim->self;
+    const double *n = hit->normal;
+    double goal = 0.25 * thickness_of(sim, &hit->pair), gap = 0, yielding = 0;
+    goal = fmin(goal, fmax(hit->gap, 4 * LEAST_GAP * thickness_of(sim, &hit->pair)));
+    for (int i = 0; i < 4; i++) {
+        int p = hit->pair.point[i];
+        for (int k = 0; k < 3; k++) {
+            gap += n[k] * hit->weight[i] * s->skin.end[4 * (size_t)p + (size_t)k];
+            yielding += hit->weight[i] * hit->weight[i] * n[k] * n[k] * yield_of(sim, p, k);
+        }
+    }
+    if (gap >= goal || !(yielding > 0))
+        return;
+    double push = (goal - gap) / yielding;
+    for (int i = 0; i < 4; i++) {
+        int p = hit->pair.point[i];
+        for (int k = 0; k < 3; k++)
+            s->skin.end[4 * (size_t)p + (size_t)k] += push * hit->weight[i] * n[k] * yield_of(sim, p, k);
+        s->touched[p] = 1;
+    }
+}
+
+static int leader_of(int *zone, int p) {
+    while (zone[p] != p)
+        p = zone[p] = zone[zone[p]];
+    return p;
+}
+
+/* The particles of every hit become one zone, which moves as one: with its centre of mass, or with the collider or pin it has
+ * met. Within a zone nothing approaches any more. */
+static void join_zones(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    const toile_skin *skin = &s->skin;
+    int n = skin->cloth_points;
+    for (int i = 0; i < s->hit_count; i++) {
+        const int *p = s->hit[i].pair.point;
+        int first = -1;
+        for (int a = 0; a < 4; a++) {
+            if (p[a] >= n)
+                continue;
+            int leader = leader_of(s->zone, p[a]);
+            s->touched[p[a]] = 2; /* in a zone */
+            if (first >= 0 && leader != first)
+                s->zone[leader > first ? leader : first] = leader > first ? first : leader;
+            first = leader_of(s->zone, p[a]);
+        }
+    }
+    memset(s->zone_way, 0, 4 * (size_t)n * sizeof(double));
+    for (int p = 0; p < n; p++) {
+        if (s->touched[p] != 2)
+            continue;
+        double *way = s->zone_way + 4 * (size_t)leader_of(s->zone, p), mass = sim->model->mass[p];
+        if (sim->work.held[p])
+            mass *= 1e6;
+        way[3] += mass;
+        for (size_t k = 0; k < 3; k++)
+            way[k] += mass * s->way[4 * (size_t)p + k];
+    }
+    for (int i = 0; i < s->hit_count; i++) { /* a collider outweighs them */
+        const int *p = s->hit[i].pair.point;
+        int cloth = -1;
+        for (int a = 0; a < 4; a++)
+            cloth = p[a] < n ? leader_of(s->zone, p[a]) : cloth;
+        for (int a = 0; cloth >= 0 && a < 4; a++) {
+            if (p[a] < n)
+                continue;
+            double *way = s->zone_way + 4 * (size_t)cloth, mass = 1e4 * fabs(s->hit[i].weight[a]) + 1;
+            way[3] += mass;
+            for (size_t k = 0; k < 3; k++)
+                way[k] += mass * (skin->end[4 * (size_t)p[a] + k] - skin->begin[4 * (size_t)p[a] + k]);
+        }
+    }
+    for (int p = 0; p < n; p++) {
+        if (s->touched[p] != 2 || sim->work.held[p])
+            continue;
+        const double *way = s->zone_way + 4 * (size_t)leader_of(s->zone, p);
+        for (size_t k = 0; k < 3; k++)
+            s->skin.end[4 * (size_t)p + k] = s->skin.begin[4 * (size_t)p + k] + way[k] / way[3];
+    }
+}
+
+bool toile_self_guard(toile_sim *sim, double h) {
+    enum { IMPULSE_PASSES = 12, ZONE_PASSES = 12 };
+    toile_self *s = &sim->self;
+    toile_work *w = &sim->work;
+    int n = s->skin.cloth_points;
+    if (!s->on || !s->hit_count)
+        return true;
+    s->moved = true;
+    for (int pass = 0; pass < IMPULSE_PASSES && s->hit_count; pass++) {
+        memset(s->touched, 0, (size_t)s->skin.point_count);
+        for (int i = 0; i < s->hit_count; i++)
+            push_apart(sim, &s->hit[i]);
+        if (pass % 4 == 3) { /* what was pushed may have left where pairs were looked for */
+            search(sim);
+            find_hits(sim, true);
+        } else {
+            find_hits(sim, false);
+        }
+    }
+    if (s->hit_count) {
+        sim->frame.zones++;
+        for (int p = 0; p < n; p++)
+            s->zone[p] = p;
+        for (size_t i = 0; i < 4 * (size_t)n; i++)
+            s->way[i] = s->skin.end[i] - s->skin.begin[i];
+        memset(s->touched, 0, (size_t)s->skin.point_count);
+        for (int pass = 0; pass < ZONE_PASSES && s->hit_count; pass++) {
+            join_zones(sim);
+            search(sim);
+            find_hits(sim, true);
+        }
+    }
+    /* nothing may hide outside of where it was looked for */
+    if (!s->hit_count) {
+        search(sim);
+        find_hits(sim, true);
+    }
+    for (size_t i = 0; i < 4 * (size_t)n; i++) {
+        double change = s->skin.end[i] - w->next_x[i];
+        w->next_x[i] += change;
+        w->next_v[i] += change / h;
+        w->solution[i] += change / h;
+    }
+    return s->hit_count == 0;
+}

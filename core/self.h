@@ -1,0 +1,59 @@
+/* Cloth against cloth, and cloth against the edges and corners of collider meshes (contact.c holds particles off surfaces).
+ *
+ * Before a solve, pairs that are near and would come nearer than thickness get a coupling (coupling.h): a stiff, damped push
+ * along the line between them and friction across it, inside the linear system. After it, the candidate is a straight way from
+ * a state without intersections; continuous collision (ccd.h) checks that way. What it still finds goes back into the system;
+ * what is left then is pushed apart by impulses (guard.c), or the step is cut. */
+#ifndef TOILE_SELF_H
+#define TOILE_SELF_H
+
+#include "coupling.h"
+#include "skin.h"
+
+struct toile_sim;
+
+/* A contact of this step. */
+typedef struct toile_press {
+    toile_pair pair;
+    double normal[3]; /* from the second to the first */
+    double weight[4]; /* of the nearest points, see toile_near */
+    double gap;       /* m */
+    double time;      /* of a hit, in parts of the step; 0 of one that was near */
+} toile_press;
+
+typedef struct toile_self {
+    bool on;                 /* anything to do at all? */
+    toile_skin skin;
+    double *thickness;       /* of the cloth at each of its particles, m, (n) */
+    toile_reach reach;       /* how near is near, m */
+    toile_pairs near;        /* at the state, sorted */
+    bool near_known;
+    toile_pairs found;       /* near each other somewhere on the way to the candidate */
+    float *time;             /* of impact of each, 2: none, (time_capacity) */
+    int time_capacity;
+    toile_press *hit;        /* sorted */
+    int hit_count, hit_capacity;
+    toile_couplings couplings;
+    bool moved;              /* the guard changed the candidate */
+    double *way;             /* guard: displacement of points, m, (points x 4) */
+    unsigned char *touched;  /* guard: points that moved since pairs were last checked, (points) */
+    int *zone;               /* guard: leader of each particle's zone, (n) */
+    double *zone_way;        /* guard: its mass and way, (n x 4) */
+} toile_self;
+
+/* Before a frame: makes what is needed for the solids as they are now. */
+toile_status toile_self_begin(struct toile_sim *sim, toile_error *error);
+void toile_self_free(struct toile_sim *sim);
+
+/* Couplings of the pairs that are near. */
+void toile_self_find(struct toile_sim *sim, double h);
+/* Into A and b. */
+void toile_self_assemble(struct toile_sim *sim);
+/* Checks the candidate's way. True if it hits something that a new solve may avoid: couplings were added. */
+bool toile_self_missed(struct toile_sim *sim, double h, bool again);
+/* Makes the candidate free of new intersections, false if that did not succeed. After toile_self_missed. */
+bool toile_self_guard(struct toile_sim *sim, double h);
+/* The candidate has become the state. */
+void toile_self_commit(struct toile_sim *sim);
+
+#endif

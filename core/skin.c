@@ -1,0 +1,522 @@
+#include "skin.h"
+
+#include "half_edge.h"
+#include "vec3.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Node pairs that the search is divided into, so that threads have enough to share. */
+#define TASKS_WANTED 256
+#define DEPTH_MAX 160
+
+/* A patch of material cannot touch itself while all its normals are within 60 degrees of each other and its warp directions
+ * within 75: seen along the normal it then lies as in the material, only sheared and shortened. (Volino and Magnenat-Thalmann
+ * 1994 use the normals; on a compact patch of nearly isometric cloth the warp directions stand for the outline.) */
+#define CALM_NORMALS 0.5f
+#define CALM_WARP 0.26f
+/* The triangles around one point: each within 50 degrees of their mean. */
+#define CALM_FAN 0.64
+
+/* What one thread has found. */
+struct toile_finder {
+    toile_pair *pair;
+    int count, capacity; /* count may be more than capacity: then the search is done again with more room */
+    char pad[40];        /* threads write to neighbours */
+};
+
+/* ---- making ---- */
+
+/* Unique edges of triangles [begin, end), and which triangle tests which. */
+static bool add_edges(toile_skin *s, int begin, int end) {
+    int count = 3 * (end - begin);
+    toile_half_edge *edges = toile_half_edges(s->memory, s->triangle + 3 * begin, end - begin);
+    if (!edges)
+        return false;
+    for (int i = 0, j; i < count; i = j) {
+        j = toile_next_edge(edges, count, i);
+        s->edge[2 * s->edge_count] = edges[i].a;
+        s->edge[2 * s->edge_count + 1] = edges[i].b;
+        for (int k = i; k < j; k++)
+            s->own_edge[3 * (begin + edges[k].triangle) + edges[k].corner] = k == i ? s->edge_count : -1;
+        s->edge_count++;
+    }
+    toile_free(s->memory, edges);
+    return true;
+}
+
+static void own_points(toile_skin *s, int begin, int end, unsigned char *taken) {
+    for (int t = begin; t < end; t++)
+        for (int c = 0; c < 3; c++) {
+            int p = s->triangle[3 * t + c];
+            if (!taken[p])
+                s->owns[t] |= (unsigned char)(1 << c);
+            taken[p] = 1;
+        }
+}
+
+static bool list_around(toile_skin *s) {
+    int n = 3 * s->cloth_triangles;
+    s->around_begin = toile_alloc(s->memory, (size_t)s->cloth_points + 2, sizeof(int));
+    s->around = toile_alloc(s->memory, (size_t)n, sizeof(int));
+    if (!s->around_begin || !s->around)
+        return false;
+    for (int i = 0; i < n; i++)
+        s->around_begin[s->triangle[i] + 2]++;
+    for (int p = 0; p < s->cloth_points; p++)
+        s->around_begin[p + 2] += s->around_begin[p + 1];
+    for (int i = 0; i < n; i++)
+        s->around[s->around_begin[s->triangle[i] + 1]++] = i / 3;
+    return true;
+}
+
+static bool make_cloth_tree(toile_skin *s, const toile_model *m) {
+    const toile_triangles *t = &m->triangles;
+    double *place = toile_alloc(s->memory, 3 * (size_t)t->count, sizeof(double)), extent = 0;
+    if (!place)
+        return false;
+    for (int i = 0; i < 2 * t->count; i++)
+        extent = fmax(extent, fabs(t->middle[i]));
+    for (int i = 0; i < t->count; i++) { /* pieces far from each other, so that they are parted first */
+        place[3 * i] = t->middle[2 * i];
+        place[3 * i + 1] = t->middle[2 * i + 1];
+        place[3 * i + 2] = 4 * extent * t->piece[i];
+    }
+    bool ok = toile_tree_make(s->memory, t->count, place, t->piece, &s->tree);
+    toile_free(s->memory, place);
+    return ok;
+}
+
+static bool make_solid_tree(toile_skin *s, const toile_solid *solid, toile_skin_solid *own) {
+    double *place = toile_alloc(s->memory, 3 * (size_t)solid->triangle_count, sizeof(double));
+    if (!place)
+        return false;
+    for (int t = 0; t < solid->triangle_count; t++)
+        for (int c = 0; c < 3; c++)
+            for (int k = 0; k < 3; k++)
+                place[3 * t + k] += solid->from_x[3 * solid->triangles[3 * t + c] + k] / 3;
+    bool ok = toile_tree_make(s->memory, solid->triangle_count, place, NULL, &own->tree);
+    toile_free(s->memory, place);
+    return ok;
+}
+
+static void measure_edges(toile_skin *s, const toile_model *m) {
+    for (int p = 0; p < s->cloth_points; p++) {
+        double sum = 0;
+        int count = 0;
+        for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++) {
+            int t = s->around[i];
+            sum += sqrt(2 * m->triangles.area[t]); /* the short sides of a half square; in the material, whatever the start */
+            count++;
+        }
+        s->mean_edge[p] = count ? sum / count : 0;
+    }
+}
+
+toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const toile_solid *solids, int solid_count, int threads,
+                             toile_skin *s, toile_error *error) {
+    memset(s, 0, sizeof *s);
+    s->memory = memory;
+    s->cloth_points = s->point_count = m->particle_count;
+    s->cloth_triangles = s->triangle_count = m->triangles.count;
+    for (int i = 0; i < solid_count; i++)
+        if (solids[i].shape == TOILE_SOLID_MESH) {
+            s->solid_count++;
+            s->point_count += solids[i].vertex_count;
+            s->triangle_count += solids[i].triangle_count;
+        }
+    size_t points = (size_t)s->point_count, triangles = (size_t)s->triangle_count;
+    s->triangle = toile_alloc(memory, 3 * triangles, sizeof(int));
+    s->edge = toile_alloc(memory, 6 * triangles, sizeof(int));
+    s->own_edge = toile_alloc(memory, 3 * triangles, sizeof(int));
+    s->owns = toile_alloc(memory, triangles, 1);
+    s->solid_of = toile_alloc(memory, points, sizeof(int));
+    s->mean_edge = toile_alloc(memory, (size_t)s->cloth_points, sizeof(double));
+    s->solids = toile_alloc(memory, (size_t)s->solid_count, sizeof *s->solids);
+    s->begin = toile_alloc(memory, 4 * points, sizeof(double));
+    s->end = toile_alloc(memory, 4 * points, sizeof(double));
+    s->normal = toile_alloc(memory, 4 * triangles, sizeof(float));
+    s->calm = toile_alloc(memory, (size_t)s->cloth_points, 1);
+    s->finders = toile_alloc(memory, (size_t)threads, sizeof *s->finders);
+    s->finder_count = threads;
+    unsigned char *taken = toile_alloc(memory, points, 1);
+    bool ok = s->triangle && s->edge && s->own_edge && s->owns && s->solid_of && s->mean_edge && s->solids && s->begin &&
+              s->end && s->normal && s->calm && s->finders && taken;
+    if (ok) {
+        for (int t = 0; t < s->cloth_triangles; t++)
+            for (int c = 0; c < 3; c++)
+                s->triangle[3 * t + c] = m->triangles.vertex[c][t];
+        for (int p = 0; p < s->cloth_points; p++)
+            s->solid_of[p] = -1;
+        ok = add_edges(s, 0, s->cloth_triangles) && list_around(s) && make_cloth_tree(s, m);
+        s->cloth_edges = s->edge_count;
+    }
+    if (ok) {
+        own_points(s, 0, s->cloth_triangles, taken);
+        measure_edges(s, m);
+    }
+    for (int i = 0, k = 0, point = s->cloth_points, triangle = s->cloth_triangles; ok && i < solid_count; i++) {
+        const toile_solid *solid = &solids[i];
+        if (solid->shape != TOILE_SOLID_MESH)
+            continue;
+        s->solids[k] = (toile_skin_solid){.solid = i, .point_begin = point, .triangle_begin = triangle};
+        for (int j = 0; j < 3 * solid->triangle_count; j++)
+            s->triangle[3 * triangle + j] = point + solid->triangles[j];
+        for (int j = 0; j < solid->vertex_count; j++)
+            s->solid_of[point + j] = k;
+        ok = add_edges(s, triangle, triangle + solid->triangle_count) && make_solid_tree(s, solid, &s->solids[k]);
+        own_points(s, triangle, triangle + solid->triangle_count, taken);
+        point += solid->vertex_count;
+        triangle += solid->triangle_count;
+        k++;
+    }
+    toile_free(memory, taken);
+    if (ok)
+        return TOILE_OK;
+    toile_skin_free(s);
+    return toile_fail_memory(error, "what finds cloth that touches cloth");
+}
+
+void toile_skin_free(toile_skin *s) {
+    if (!s->memory)
+        return;
+    for (int i = 0; s->solids && i < s->solid_count; i++)
+        toile_tree_free(s->memory, &s->solids[i].tree);
+    for (int i = 0; s->finders && i < s->finder_count; i++)
+        toile_free(s->memory, s->finders[i].pair);
+    toile_tree_free(s->memory, &s->tree);
+    void *blocks[] = {s->triangle, s->edge, s->own_edge, s->owns, s->around_begin, s->around, s->solid_of, s->mean_edge,
+                      s->solids, s->begin, s->end, s->normal, s->calm, s->finders, s->task};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        toile_free(s->memory, blocks[i]);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- refitting ---- */
+
+/* Bounds of a triangle's way with room to every side, rounded outwards. */
+static void box_of(const toile_skin *s, int t, double room, toile_box *box) {
+    double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int c = 0; c < 3; c++) {
+        const double *a = s->begin + 4 * (size_t)s->triangle[3 * t + c], *b = s->end + 4 * (size_t)s->triangle[3 * t + c];
+        for (int k = 0; k < 3; k++) {
+            double l = a[k] < b[k] ? a[k] : b[k], h = a[k] < b[k] ? b[k] : a[k];
+            lo[k] = l < lo[k] ? l : lo[k];
+            hi[k] = h > hi[k] ? h : hi[k];
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        double slack = room + 1.5e-7 * (fabs(lo[k]) + fabs(hi[k]));
+        box->lo[k] = (float)(lo[k] - slack);
+        box->hi[k] = (float)(hi[k] + slack);
+    }
+}
+
+static void unit(double *v, float *out) {
+    double length = sqrt(dot(v, v)), inverse = length > 1e-300 ? 1 / length : 0;
+    for (int k = 0; k < 3; k++)
+        out[k] = (float)(v[k] * inverse);
+}
+
+static void fit_triangle(toile_skin *s, const toile_model *m, int t, double room, toile_tree *tree, int leaf) {
+    const int *v = s->triangle + 3 * t;
+    const double *a = s->end + 4 * (size_t)v[0], *b = s->end + 4 * (size_t)v[1], *c = s->end + 4 * (size_t)v[2];
+    double ab[3], ac[3], n[3];
+    box_of(s, t, room, &tree->box[leaf]);
+    sub(b, a, ab), sub(c, a, ac);
+    cross(ab, ac, n);
+    unit(n, s->normal + 4 * (size_t)t);
+    if (!tree->turn)
+        return;
+    double warp[3];
+    float u[3];
+    for (int k = 0; k < 3; k++)
+        warp[k] = m->triangles.a1[t] * ab[k] + m->triangles.a2[t] * ac[k];
+    unit(warp, u);
+    for (int k = 0; k < 3; k++) {
+        tree->turn[2 * leaf].lo[k] = tree->turn[2 * leaf].hi[k] = s->normal[4 * (size_t)t + (size_t)k];
+        tree->turn[2 * leaf + 1].lo[k] = tree->turn[2 * leaf + 1].hi[k] = u[k];
+    }
+}
+
+static bool fan_is_calm(const toile_skin *s, int p) {
+    double mean[3] = {0, 0, 0};
+    for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
+        for (int k = 0; k < 3; k++)
+            mean[k] += s->normal[4 * (size_t)s->around[i] + (size_t)k];
+    double least = CALM_FAN * sqrt(dot(mean, mean));
+    for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++) {
+        const float *n = s->normal + 4 * (size_t)s->around[i];
+        if (!(n[0] * mean[0] + n[1] * mean[1] + n[2] * mean[2] > least))
+            return false;
+    }
+    return true;
+}
+
+static void refit(toile_skin *s, const toile_model *m, toile_reach reach, int threads) {
+    double room = reach.cloth > 0 ? 0.5 * reach.cloth : 0, rest = reach.solid > room ? reach.solid - room : 0;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+#pragma omp for schedule(static)
+        for (int t = 0; t < s->cloth_triangles; t++)
+            fit_triangle(s, m, t, room, &s->tree, s->tree.leaf_of[t]);
+#pragma omp for schedule(static) nowait
+        for (int p = 0; p < s->cloth_points; p++)
+            s->calm[p] = fan_is_calm(s, p);
+        for (int i = 0; i < s->solid_count; i++) {
+            toile_skin_solid *solid = &s->solids[i];
+#pragma omp for schedule(static) nowait
+            for (int t = 0; t < solid->tree.count; t++)
+                fit_triangle(s, m, solid->triangle_begin + t, rest, &solid->tree, solid->tree.leaf_of[t]);
+        }
+    }
+    toile_tree_refit(&s->tree);
+    for (int i = 0; i < s->solid_count; i++)
+        toile_tree_refit(&s->solids[i].tree);
+}
+
+/* ---- the search ---- */
+
+/* The least that the product of two unit vectors within the bounds can be. */
+static float least_product(const toile_box *b) {
+    float sum = 0;
+    for (int k = 0; k < 3; k++) {
+        float l = b->lo[k], h = b->hi[k];
+        sum += l > 0 ? l * l : h < 0 ? h * h : l * h;
+    }
+    return sum;
+}
+
+static bool is_calm(const toile_tree *t, int node) {
+    return t->nodes[node].whole && least_product(&t->turn[2 * node]) > CALM_NORMALS &&
+           least_product(&t->turn[2 * node + 1]) > CALM_WARP;
+}
+
+static void emit(struct toile_finder *f, int kind, int first, int second, int p0, int p1, int p2, int p3) {
+    if (f->count < f->capacity)
+        f->pair[f->count] = (toile_pair){(uint64_t)kind << 62 | (uint64_t)first << 31 | (uint64_t)second, {p0, p1, p2, p3}};
+    f->count++;
+}
+
+/* Do the ways of points a (na) and b (nb) stay more than `reach` apart along direction n? Straight ways: at both ends is
+ * always. */
+static bool apart_along(const toile_skin *s, const float *n, const int *a, int na, const int *b, int nb, double reach) {
+    double lo_a = INFINITY, hi_a = -INFINITY, lo_b = INFINITY, hi_b = -INFINITY; /* of the begin */
+    double end_lo_a = INFINITY, end_hi_a = -INFINITY, end_lo_b = INFINITY, end_hi_b = -INFINITY;
+    double n0 = n[0], n1 = n[1], n2 = n[2];
+    const double *o = s->begin + 4 * (size_t)a[0]; /* seen from here, so that it works far from the origin */
+    for (int i = 0; i < na; i++) {
+        const double *x = s->begin + 4 * (size_t)a[i], *y = s->end + 4 * (size_t)a[i];
+        double p = n0 * (x[0] - o[0]) + n1 * (x[1] - o[1]) + n2 * (x[2] - o[2]);
+        double q = n0 * (y[0] - o[0]) + n1 * (y[1] - o[1]) + n2 * (y[2] - o[2]);
+        lo_a = p < lo_a ? p : lo_a, hi_a = p > hi_a ? p : hi_a;
+        end_lo_a = q < end_lo_a ? q : end_lo_a, end_hi_a = q > end_hi_a ? q : end_hi_a;
+    }
+    for (int i = 0; i < nb; i++) {
+        const double *x = s->begin + 4 * (size_t)b[i], *y = s->end + 4 * (size_t)b[i];
+        double p = n0 * (x[0] - o[0]) + n1 * (x[1] - o[1]) + n2 * (x[2] - o[2]);
+        double q = n0 * (y[0] - o[0]) + n1 * (y[1] - o[1]) + n2 * (y[2] - o[2]);
+        lo_b = p < lo_b ? p : lo_b, hi_b = p > hi_b ? p : hi_b;
+        end_lo_b = q < end_lo_b ? q : end_lo_b, end_hi_b = q > end_hi_b ? q : end_hi_b;
+    }
+    reach *= 1.0001; /* n is of unit length only to single precision */
+    return (lo_a - hi_b > reach && end_lo_a - end_hi_b > reach) || (lo_b - hi_a > reach && end_lo_b - end_hi_a > reach);
+}
+
+static bool ways_meet(const toile_skin *s, const int *a, int na, const int *b, int nb, double reach) {
+    for (int k = 0; k < 3; k++) {
+        double lo_a = INFINITY, hi_a = -INFINITY, lo_b = INFINITY, hi_b = -INFINITY;
+        for (int i = 0; i < na; i++) {
+            double p = s->begin[4 * (size_t)a[i] + (size_t)k], q = s->end[4 * (size_t)a[i] + (size_t)k];
+            double l = p < q ? p : q, h = p < q ? q : p;
+            lo_a = l < lo_a ? l : lo_a, hi_a = h > hi_a ? h : hi_a;
+        }
+        for (int i = 0; i < nb; i++) {
+            double p = s->begin[4 * (size_t)b[i] + (size_t)k], q = s->end[4 * (size_t)b[i] + (size_t)k];
+            double l = p < q ? p : q, h = p < q ? q : p;
+            lo_b = l < lo_b ? l : lo_b, hi_b = h > hi_b ? h : hi_b;
+        }
+        if (lo_a - hi_b > reach || lo_b - hi_a > reach)
+            return false;
+    }
+    return true;
+}
+
+/* Directions in the triangle's plane, across each edge: what tells neighbours in a flat sheet apart. */
+static bool apart_beside(const toile_skin *s, int t, const int *a, const int *b, double reach) {
+    const int *v = s->triangle + 3 * t;
+    const float *n = s->normal + 4 * (size_t)t;
+    double nd[3] = {n[0], n[1], n[2]};
+    for (int c = 0; c < 3; c++) {
+        double edge[3], across[3];
+        float direction[4];
+        sub(s->end + 4 * (size_t)v[(c + 1) % 3], s->end + 4 * (size_t)v[c], edge);
+        cross(edge, nd, across);
+        unit(across, direction);
+        if (apart_along(s, direction, a, 3, b, 3, reach))
+            return true;
+    }
+    return false;
+}
+
+static void test_points(const toile_skin *s, struct toile_finder *f, int owner, int other, double reach) {
+    const int *v = s->triangle + 3 * owner, *w = s->triangle + 3 * other;
+    for (int c = 0; c < 3; c++)
+        if (s->owns[owner] >> c & 1 && v[c] != w[0] && v[c] != w[1] && v[c] != w[2] && ways_meet(s, &v[c], 1, w, 3, reach))
+            emit(f, 0, v[c], other, v[c], w[0], w[1], w[2]);
+}
+
+static void test_edges(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
+    for (int i = 0; i < 3; i++) {
+        int e = s->own_edge[3 * a + i];
+        for (int j = 0; e >= 0 && j < 3; j++) {
+            int g = s->own_edge[3 * b + j];
+            if (g < 0)
+                continue;
+            const int *p = s->edge + 2 * (e < g ? e : g), *q = s->edge + 2 * (e < g ? g : e);
+            if (p[0] != q[0] && p[0] != q[1] && p[1] != q[0] && p[1] != q[1] && ways_meet(s, p, 2, q, 2, reach))
+                emit(f, 1, e < g ? e : g, e < g ? g : e, p[0], p[1], q[0], q[1]);
+        }
+    }
+}
+
+/* Two triangles whose boxes meet. */
+static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
+    const int *v = s->triangle + 3 * a, *w = s->triangle + 3 * b;
+    bool neighbours = false;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            if (v[i] == w[j]) {
+                if (s->calm[v[i]])
+                    return;
+                neighbours = true;
+            }
+    if (!neighbours && (apart_along(s, s->normal + 4 * (size_t)a, v, 3, w, 3, reach) ||
+                        apart_along(s, s->normal + 4 * (size_t)b, v, 3, w, 3, reach) || apart_beside(s, a, v, w, reach) ||
+                        apart_beside(s, b, v, w, reach)))
+        return;
+    test_points(s, f, a, b, reach);
+    test_points(s, f, b, a, reach);
+    test_edges(s, f, a, b, reach);
+}
+
+/* One node pair: gives those it leads to, up to three, as (node, node); leaves are tested at once. */
+static int open_pair(const toile_skin *s, struct toile_finder *f, const toile_tree *other, int triangle_begin, int a, int b,
+                     toile_reach reach, int next[6]) {
+    const toile_tree *t = &s->tree;
+    if (other == t && a == b) {
+        int r = t->nodes[a].right;
+        if (!r || is_calm(t, a))
+            return 0;
+        next[0] = r, next[1] = r, next[2] = a + 1, next[3] = a + 1, next[4] = a + 1, next[5] = r;
+        return 3;
+    }
+    if (!toile_boxes_meet(&t->box[a], &other->box[b]))
+        return 0;
+    int right_a = t->nodes[a].right, right_b = other->nodes[b].right;
+    if (!right_a && !right_b) {
+        test_triangles(s, f, t->nodes[a].item, triangle_begin + other->nodes[b].item,
+                       other == t ? reach.cloth : reach.solid);
+        return 0;
+    }
+    if (right_a && (!right_b || t->nodes[a].item >= other->nodes[b].item)) {
+        next[0] = right_a, next[1] = b, next[2] = a + 1, next[3] = b;
+    } else {
+        next[0] = a, next[1] = right_b, next[2] = a, next[3] = b + 1;
+    }
+    return 2;
+}
+
+static void look_into(const toile_skin *s, struct toile_finder *f, const int *task, toile_reach reach) {
+    int stack[2 * DEPTH_MAX + 6], depth = 0;
+    const toile_tree *other = task[0] < 0 ? &s->tree : &s->solids[task[0]].tree;
+    int triangle_begin = task[0] < 0 ? 0 : s->solids[task[0]].triangle_begin;
+    stack[depth++] = task[1];
+    stack[depth++] = task[2];
+    while (depth) {
+        int b = stack[--depth], a = stack[--depth];
+        depth += 2 * open_pair(s, f, other, triangle_begin, a, b, reach, stack + depth);
+    }
+}
+
+/* Opens pairs of nodes, first ones first, until there are enough for all threads. Returns how many. */
+static int divide(const toile_skin *s, struct toile_finder *f, toile_reach reach, int *task, int capacity) {
+    int first = 0, count = 0, next[6];
+    if (reach.cloth >= 0 && s->tree.count)
+        task[0] = -1, task[1] = task[2] = 0, count++;
+    for (int i = 0; reach.solid >= 0 && i < s->solid_count; i++)
+        if (s->tree.count && s->solids[i].tree.count)
+            task[3 * count] = i, task[3 * count + 1] = task[3 * count + 2] = 0, count++;
+    while (first < count && count - first < TASKS_WANTED && count + 3 <= capacity) {
+        int *own = task + 3 * first++;
+        const toile_tree *other = own[0] < 0 ? &s->tree : &s->solids[own[0]].tree;
+        int found = open_pair(s, f, other, own[0] < 0 ? 0 : s->solids[own[0]].triangle_begin, own[1], own[2], reach, next);
+        for (int i = 0; i < found; i++, count++)
+            task[3 * count] = own[0], task[3 * count + 1] = next[2 * i], task[3 * count + 2] = next[2 * i + 1];
+    }
+    memmove(task, task + 3 * first, 3 * (size_t)(count - first) * sizeof(int));
+    return count - first;
+}
+
+static bool make_room(toile_memory *memory, toile_pair **pair, int *capacity, int wanted) {
+    if (wanted <= *capacity)
+        return true;
+    int room = wanted + wanted / 2 + 1024;
+    toile_pair *more = toile_grow(memory, *pair, (size_t)*capacity, (size_t)room, sizeof **pair);
+    if (!more)
+        return false;
+    *pair = more;
+    *capacity = room;
+    return true;
+}
+
+toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach reach, int threads, toile_pairs *pairs,
+                               toile_error *error) {
+    threads = threads < s->finder_count ? threads : s->finder_count;
+    int capacity = 8 * TASKS_WANTED + s->solid_count, total = 0;
+    if (s->task_capacity < capacity) {
+        toile_free(s->memory, s->task);
+        s->task_capacity = 0;
+        if (!(s->task = toile_alloc(s->memory, 3 * (size_t)capacity, sizeof(int))))
+            return toile_fail_memory(error, "the search for contacts");
+        s->task_capacity = capacity;
+    }
+    refit(s, m, reach, threads);
+    for (bool enough = false; !enough;) {
+        for (int i = 0; i < s->finder_count; i++)
+            s->finders[i].count = 0;
+        int tasks = divide(s, &s->finders[0], reach, s->task, capacity);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
+        for (int i = 0; i < tasks; i++)
+            look_into(s, &s->finders[omp_get_thread_num()], s->task + 3 * i, reach);
+        enough = true;
+        total = 0;
+        for (int i = 0; i < s->finder_count; i++) {
+            struct toile_finder *f = &s->finders[i];
+            enough = enough && f->count <= f->capacity;
+            total += f->count;
+        }
+        for (int i = 0; !enough && i < s->finder_count; i++) /* any thread may get most of it next time */
+            if (!make_room(s->memory, &s->finders[i].pair, &s->finders[i].capacity, total))
+                return toile_fail_memory(error, "the search for contacts");
+    }
+    if (!make_room(s->memory, &pairs->pair, &pairs->capacity, total))
+        return toile_fail_memory(error, "the search for contacts");
+    pairs->count = 0;
+    for (int i = 0; i < s->finder_count; i++) {
+        memcpy(pairs->pair + pairs->count, s->finders[i].pair, (size_t)s->finders[i].count * sizeof *pairs->pair);
+        pairs->count += s->finders[i].count;
+    }
+    return TOILE_OK;
+}
+
+static int compare_pairs(const void *p, const void *q) {
+    uint64_t a = ((const toile_pair *)p)->key, b = ((const toile_pair *)q)->key;
+    return a < b ? -1 : a > b;
+}
+
+void toile_pairs_sort(toile_pairs *pairs) {
+    qsort(pairs->pair, (size_t)pairs->count, sizeof *pairs->pair, compare_pairs);
+}

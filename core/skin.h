@@ -1,0 +1,80 @@
+/* What can touch: the cloth's triangles, edges and particles, and those of collider meshes behind them, with one numbering of
+ * points, edges and triangles; and the search for pairs that come near each other during a step. */
+#ifndef TOILE_SKIN_H
+#define TOILE_SKIN_H
+
+#include "ccd.h"
+#include "model.h"
+#include "solid.h"
+#include "tree.h"
+
+/* A vertex and a triangle, or two edges. The key orders pairs the same way however they were found. */
+typedef struct toile_pair {
+    uint64_t key; /* kind, then the two primitives: kind << 62 | first << 31 | second */
+    int point[4]; /* as ccd.h wants them */
+} toile_pair;
+
+static inline toile_ccd_kind toile_pair_kind(const toile_pair *pair) {
+    return pair->key >> 62 ? TOILE_CCD_EE : TOILE_CCD_VF;
+}
+
+typedef struct toile_pairs {
+    int count, capacity;
+    toile_pair *pair;
+} toile_pairs;
+
+/* A collider mesh in the skin. */
+typedef struct toile_skin_solid {
+    int solid;                   /* of the simulation */
+    int point_begin, triangle_begin;
+    toile_tree tree;
+} toile_skin_solid;
+
+typedef struct toile_skin {
+    toile_memory *memory;
+    int cloth_points, point_count, cloth_edges, edge_count, cloth_triangles, triangle_count;
+    int *triangle;        /* points, (triangle_count x 3) */
+    int *edge;            /* points, (edge_count x 2) */
+    int *own_edge;        /* edges that are this triangle's to test, -1: another's, (triangle_count x 3) */
+    unsigned char *owns;  /* corners that are this triangle's to test, as bits, (triangle_count) */
+    int *around_begin, *around; /* cloth triangles around each cloth point */
+    int *solid_of;        /* of each point: index in solids, -1 cloth, (point_count) */
+    double *mean_edge;    /* of the edges at a cloth point at the start, m, (cloth_points) */
+    toile_tree tree;      /* of the cloth */
+    toile_skin_solid *solids;
+    int solid_count;
+
+    /* during a step */
+    double *begin, *end;  /* points, m, (point_count x 4) */
+    float *normal;        /* of triangles at the end, unit, (triangle_count x 4) */
+    unsigned char *calm;  /* cloth points whose triangles cannot touch each other, (cloth_points) */
+    struct toile_finder *finders; /* one per thread */
+    int finder_count;
+    int *task;            /* node pairs to look at, (task_capacity x 3): solid or -1, node, node */
+    int task_capacity;
+} toile_skin;
+
+/* Solids may be null. */
+toile_status toile_skin_make(toile_memory *memory, const toile_model *model, const toile_solid *solids, int solid_count,
+                             int threads, toile_skin *skin, toile_error *error);
+void toile_skin_free(toile_skin *skin);
+
+/* All pairs that may come within `reach` (m; of cloth and of solids) of each other while points move straight from `begin` to
+ * `end`, but none of a point or edge with its neighbours. A negative reach: not those. Unsorted. */
+typedef struct toile_reach {
+    double cloth, solid;
+} toile_reach;
+toile_status toile_skin_search(toile_skin *skin, const toile_model *model, toile_reach reach, int threads, toile_pairs *pairs,
+                               toile_error *error);
+
+/* By key. */
+void toile_pairs_sort(toile_pairs *pairs);
+
+/* The four points of a pair, at the begin or end. */
+static inline void toile_pair_points(const double *x, const toile_pair *pair, double out[4][3]) {
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 3; k++)
+            out[i][k] = x[4 * (size_t)pair->point[i] + (size_t)k];
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* A tree of boxes over triangles, one triangle per leaf. Its shape is made once, from where triangles lie in the
+ * material (cloth) or at the start (colliders); boxes are refitted every step. Children of node i are i + 1 and `right`. */
+#ifndef TOILE_TREE_H
+#define TOILE_TREE_H
+
+#include "memory.h"
+
+#include <stdbool.h>
+
+typedef struct toile_tree_node {
+    int right; /* 0: a leaf */
+    int item;  /* of a leaf: its triangle; else how many leaves are below */
+    bool whole; /* all below is of one piece of material */
+} toile_tree_node;
+
+typedef struct toile_box {
+    float lo[4], hi[4];
+} toile_box;
+
+typedef struct toile_tree {
+    int count;              /* leaves; nodes are 2 count - 1 */
+    toile_tree_node *nodes; /* (2 count - 1) */
+    int *leaf_of;           /* node of each triangle, (count) */
+    toile_box *box;         /* where it is during the step, (nodes) */
+    toile_box *turn;        /* cloth: bounds of unit normals, then of warp directions, (2 x nodes); else null */
+} toile_tree;
+
+/* Splits at the median of the longest extent of `place` (count x 3), again and again. `piece` (count) says what is one piece of
+ * material, null if nothing is; then there are no turns. False if memory is short: free it in any case. */
+bool toile_tree_make(toile_memory *memory, int count, const double *place, const int *piece, toile_tree *tree);
+void toile_tree_free(toile_memory *memory, toile_tree *tree);
+
+/* Boxes of the inner nodes from those of the leaves. */
+void toile_tree_refit(toile_tree *tree);
+
+static inline bool toile_boxes_meet(const toile_box *a, const toile_box *b) {
+    return a->lo[0] <= b->hi[0] && b->lo[0] <= a->hi[0] && a->lo[1] <= b->hi[1] && b->lo[1] <= a->hi[1] &&
+           a->lo[2] <= b->hi[2] && b->lo[2] <= a->hi[2];
+}
+
+#endif
