@@ -29,7 +29,7 @@ typedef struct verify {
     float **positions, *velocities;
     json_t *frames; /* array */
     int faults;     /* frames with any */
-    int64_t cloth_pairs, collider_pairs, inside;
+    int64_t cloth_pairs, collider_pairs, inside, excluded_pairs;
     double largest_stretch;
     int open_colliders, degenerate;
 } verify;
@@ -107,6 +107,42 @@ static void print_frame(const verify *v, int frame, const toile_judgement *j, bo
     printf("%s\n", clean ? "" : "  <-");
 }
 
+static const char *name_of_other(const verify *v, const toile_meeting *m) {
+    return m->collider ? toile_scene_collider_name(v->scene, m->other) : toile_cache_get_header(v->cache)->garments[m->other].name;
+}
+
+static void print_meetings(const verify *v, const toile_judgement *j) {
+    const toile_cache_header *header = toile_cache_get_header(v->cache);
+    for (int i = 0; i < j->meeting_count; i++) {
+        const toile_meeting *m = &j->meetings[i];
+        bool itself = !m->collider && m->garment == m->other;
+        printf("         \"%s\" with ", header->garments[m->garment].name);
+        if (itself)
+            printf("itself");
+        else
+            printf("%s\"%s\"", m->collider ? "collider " : "", name_of_other(v, m));
+        printf(": %" PRId64 " pairs", m->pairs);
+        if (m->inside)
+            printf(", %d vertices inside", m->inside);
+        printf("; the first at (%.4g, %.4g, %.4g)\n", m->place[0], m->place[1], m->place[2]);
+    }
+    if (j->meeting_count == TOILE_MEETINGS_MOST)
+        printf("         and maybe more; the first %d are named\n", TOILE_MEETINGS_MOST);
+}
+
+static json_t *list_meetings(const verify *v, const toile_judgement *j) {
+    const toile_cache_header *header = toile_cache_get_header(v->cache);
+    json_t *list = json_array();
+    for (int i = 0; i < j->meeting_count; i++) {
+        const toile_meeting *m = &j->meetings[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:i, s:[f,f,f]}", "garment", header->garments[m->garment].name,
+                                              "with", name_of_other(v, m), "kind", m->collider ? "collider" : "garment", "pairs",
+                                              (json_int_t)m->pairs, "inside", m->inside, "at", m->place[0], m->place[1],
+                                              m->place[2]));
+    }
+    return list;
+}
+
 static toile_status check_frame(verify *v, int index) {
     const toile_cache_header *header = toile_cache_get_header(v->cache);
     toile_cache_frame stored;
@@ -141,11 +177,13 @@ static toile_status check_frame(verify *v, int index) {
     v->cloth_pairs += j.cloth_pairs;
     v->collider_pairs += j.collider_pairs;
     v->inside += j.inside;
+    v->excluded_pairs += j.excluded_pairs;
     v->largest_stretch = fmax(v->largest_stretch, j.max_stretch);
     v->open_colliders = j.open_colliders > v->open_colliders ? j.open_colliders : v->open_colliders;
     v->degenerate = j.degenerate > v->degenerate ? j.degenerate : v->degenerate;
     if (!v->json) {
         print_frame(v, stored.frame, &j, sound, finite, clean);
+        print_meetings(v, &j);
         return TOILE_OK;
     }
     char hash[17], checksum[17];
@@ -159,6 +197,8 @@ static toile_status check_frame(verify *v, int index) {
                         v->colliders_checked ? json_integer(j.collider_pairs) : json_null());
     json_object_set_new(entry, "inside_colliders",
                         v->colliders_checked ? json_integer(j.inside) : json_null());
+    json_object_set_new(entry, "excluded_pairs", json_integer(j.excluded_pairs));
+    json_object_set_new(entry, "meetings", list_meetings(v, &j));
     json_array_append_new(v->frames, entry);
     return TOILE_OK;
 }
@@ -173,6 +213,8 @@ static void print_verdict(const verify *v, int count, bool complete) {
         printf(
             "note: %d colliders have a border, hence no inside; only their intersecting pairs were counted\n",
             v->open_colliders);
+    if (v->excluded_pairs)
+        printf("note: %" PRId64 " pairs of what the scene excludes from contact (no_contact) do not count\n", v->excluded_pairs);
     if (!v->colliders_checked)
         printf("COLLIDERS WERE NOT CHECKED: %s\n", v->unchecked);
     if (!complete)
@@ -277,7 +319,7 @@ int toile_command_verify(int argc, char **argv) {
         "edge\n"
         "that they share. All tests are exact for the stored positions; round colliders are taken as the "
         "fine meshes\n"
-        "that `toile export --colliders` writes. Stretch is the largest of the triangles' |w_u| and |w_v| "
+        "that `toile export --colliders` writes. What a scene excludes from contact does not count. Stretch is the largest of the triangles' |w_u| and |w_v| "
         "less 1.",
         options,
         COUNT(options),

@@ -9,6 +9,8 @@
  * Broad phase: triangles sorted along a Morton curve; halving that order again and again is the tree. */
 #include "intersect.h"
 
+#include "world.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -433,6 +435,8 @@ typedef struct query {
     const toile_surface *from, *in;
     int triangle; /* of `from` */
     int64_t *count;
+    toile_meet *meet; /* or null */
+    void *user;
 } query;
 
 /* Moves corners that the two triangles have in common to the front of both; returns how many. */
@@ -464,8 +468,11 @@ static void test_pair(const query *q, int other) {
         sp[i] = q->from->positions + 3 * (size_t)s[i];
         tp[i] = q->in->positions + 3 * (size_t)t[i];
     }
-    if (triangles_meet(sp, tp, shared))
-        ++*q->count;
+    if (!triangles_meet(sp, tp, shared))
+        return;
+    ++*q->count;
+    if (q->meet)
+        q->meet(q->user, q->triangle, other);
 }
 
 static void visit(const query *q, int node, int first, int count) {
@@ -485,13 +492,17 @@ static void visit(const query *q, int node, int first, int count) {
     }
 }
 
-int64_t toile_intersect_pair(const toile_surface *a, const toile_surface *b) {
+int64_t toile_intersect_each(const toile_surface *a, const toile_surface *b, toile_meet *meet, void *user) {
     int64_t count = 0;
     if (b->used_count == 0)
         return 0;
     for (int i = 0; i < a->used_count; i++)
-        visit(&(query){a, b, a->order[i], &count}, 0, 0, b->used_count);
+        visit(&(query){a, b, a->order[i], &count, meet, user}, 0, 0, b->used_count);
     return count;
+}
+
+int64_t toile_intersect_pair(const toile_surface *a, const toile_surface *b) {
+    return toile_intersect_each(a, b, NULL, NULL);
 }
 
 int64_t toile_intersect_self(const toile_surface *surface) {
@@ -575,62 +586,174 @@ static double stretch_of(const toile_garment_view *garment, const float *positio
     return sqrt(fmax(along_u, along_v)) - 1;
 }
 
-/* All garments as one surface, so that one pass finds a garment's crossings with itself and with the others.
- */
-static toile_status join_garments(toile_memory *memory, int count, const toile_garment_view *garments,
-                                  const float *const *positions, toile_surface **cloth, double **points,
-                                  int *point_count, toile_error *error) {
+/* What a frame is judged with. */
+typedef struct bench {
+    int garment_count;
+    const toile_garment_view *garments;
+    int vertex_count;
+    double *points;              /* of all garments, m, (vertex_count x 3) */
+    int *vertex_begin;           /* first vertex of each garment, (garment_count + 1) */
+    int *triangles;              /* of all garments */
+    int *triangle_garment;       /* of each triangle */
+    bool *inside;                /* vertices inside any collider */
+    toile_surface *cloth;
+    const toile_sim *sim;        /* knows what is excluded from contact; null: nothing is */
+    int collider;                /* being judged, or -1 */
+    const toile_surface *solid;
+    toile_judgement *judgement;
+} bench;
+
+/* All garments as one surface, so that one pass finds a garment's crossings with itself and with the others. */
+static toile_status join_garments(toile_memory *memory, const float *const *positions, bench *b, toile_error *error) {
     size_t vertices = 0, faces = 0, vertex = 0, face = 0;
-    for (int g = 0; g < count; g++) {
-        vertices += (size_t)garments[g].vertex_count;
-        faces += (size_t)garments[g].triangle_count;
+    for (int g = 0; g < b->garment_count; g++) {
+        vertices += (size_t)b->garments[g].vertex_count;
+        faces += (size_t)b->garments[g].triangle_count;
     }
-    int *triangles = toile_alloc(memory, 3 * faces, sizeof *triangles);
-    *points = toile_alloc(memory, 3 * vertices, sizeof **points);
-    toile_status status = TOILE_OK;
-    if (!triangles || !*points) {
-        status = toile_fail_memory(error, "the garments of a frame");
-        goto out;
+    b->triangles = toile_alloc(memory, 3 * faces, sizeof *b->triangles);
+    b->triangle_garment = toile_alloc(memory, faces, sizeof *b->triangle_garment);
+    b->vertex_begin = toile_alloc(memory, (size_t)b->garment_count + 1, sizeof *b->vertex_begin);
+    b->points = toile_alloc(memory, 3 * vertices, sizeof *b->points);
+    b->inside = toile_alloc(memory, vertices, sizeof *b->inside);
+    if (!b->triangles || !b->triangle_garment || !b->vertex_begin || !b->points || !b->inside)
+        return toile_fail_memory(error, "the garments of a frame");
+    for (int g = 0; g < b->garment_count; g++) {
+        const toile_garment_view *garment = &b->garments[g];
+        for (size_t i = 0; i < 3 * (size_t)garment->triangle_count; i++)
+            b->triangles[3 * face + i] = garment->triangles[i] + (int)vertex;
+        for (int i = 0; i < garment->triangle_count; i++)
+            b->triangle_garment[face++] = g;
+        for (size_t i = 0; i < 3 * (size_t)garment->vertex_count; i++)
+            b->points[3 * vertex + i] = (double)positions[g][i];
+        vertex += (size_t)garment->vertex_count;
+        b->vertex_begin[g + 1] = (int)vertex;
     }
-    for (int g = 0; g < count; g++) {
-        for (size_t i = 0; i < 3 * (size_t)garments[g].triangle_count; i++)
-            triangles[face++] = garments[g].triangles[i] + (int)(vertex / 3);
-        for (size_t i = 0; i < 3 * (size_t)garments[g].vertex_count; i++)
-            (*points)[vertex++] = (double)positions[g][i];
-    }
-    *point_count = (int)vertices;
-    status = toile_surface_create(memory, (int)vertices, *points, (int)faces, triangles, cloth, error);
-out:
-    toile_free(memory, triangles);
-    return status;
+    b->vertex_count = (int)vertices;
+    return toile_surface_create(memory, (int)vertices, b->points, (int)faces, b->triangles, &b->cloth, error);
 }
 
-static toile_status judge_collider(toile_memory *memory, const toile_surface *cloth, const double *points,
-                                   int point_count, bool *inside, toile_scene *scene, int collider,
-                                   toile_judgement *judgement, toile_error *error) {
-    /* A plane is drawn as a square, but is solid all the way below it. */
-    bool plane = toile_scene_collider_shape(scene, collider) == TOILE_PLANE;
+static void release(toile_memory *memory, bench *b) {
+    toile_free(memory, b->triangles);
+    toile_free(memory, b->triangle_garment);
+    toile_free(memory, b->vertex_begin);
+    toile_free(memory, b->points);
+    toile_free(memory, b->inside);
+    toile_surface_free(b->cloth);
+}
+
+/* The meeting of a garment with another or a collider, new if there was none; null if there are too many. */
+static toile_meeting *meeting_of(const bench *b, int garment, int other, const double *place) {
+    toile_judgement *j = b->judgement;
+    bool collider = b->collider >= 0;
+    for (int i = 0; i < j->meeting_count; i++) {
+        toile_meeting *m = &j->meetings[i];
+        if (m->garment == garment && m->other == other && m->collider == collider)
+            return m;
+    }
+    if (j->meeting_count == TOILE_MEETINGS_MOST)
+        return NULL;
+    toile_meeting *m = &j->meetings[j->meeting_count++];
+    *m = (toile_meeting){.garment = garment, .other = other, .collider = collider};
+    memcpy(m->place, place, sizeof m->place);
+    return m;
+}
+
+/* Number that the simulation gives a vertex of the joined garments. */
+static int particle_of(const bench *b, int vertex) {
+    return b->sim->model->place[vertex];
+}
+
+/* Whether the scene wants no contact of two triangles: of their garments, or of one of their vertices. */
+static bool excluded(const bench *b, int triangle, int other) {
+    if (!b->sim || (!b->sim->rules.any_apart && !b->sim->rules.any_exempt))
+        return false;
+    for (int i = 0; i < 3; i++) {
+        int p = particle_of(b, b->triangles[3 * (size_t)triangle + (size_t)i]);
+        if (b->collider >= 0 && !toile_touches_solid(&b->sim->rules, p, b->collider))
+            return true;
+        for (int k = 0; b->collider < 0 && k < 3; k++)
+            if (!toile_touches_cloth(&b->sim->rules, p, particle_of(b, b->triangles[3 * (size_t)other + (size_t)k])))
+                return true;
+    }
+    return false;
+}
+
+static void note_pair(void *user, int triangle, int other) {
+    const bench *b = user;
+    toile_judgement *j = b->judgement;
+    if (excluded(b, triangle, other)) {
+        j->excluded_pairs++;
+        return;
+    }
+    const double *mine[3], *its[3];
+    double middle[3];
+    corners(b->cloth, triangle, mine);
+    corners(b->collider >= 0 ? b->solid : b->cloth, other, its);
+    for (int k = 0; k < 3; k++)
+        middle[k] = (mine[0][k] + mine[1][k] + mine[2][k] + its[0][k] + its[1][k] + its[2][k]) / 6;
+    int first = b->triangle_garment[triangle], second = b->collider;
+    if (b->collider < 0) {
+        second = b->triangle_garment[other];
+        if (second < first) {
+            int keep = first;
+            first = second;
+            second = keep;
+        }
+        j->cloth_pairs++;
+    } else {
+        j->collider_pairs++;
+    }
+    toile_meeting *m = meeting_of(b, first, second, middle);
+    if (m)
+        m->pairs++;
+}
+
+static void note_inside(const bench *b, int garment, int vertex) {
+    const double *p = b->points + 3 * (size_t)vertex;
+    toile_meeting *m = meeting_of(b, garment, b->collider, p);
+    if (m)
+        m->inside++;
+    if (!b->inside[vertex])
+        b->judgement->inside++;
+    b->inside[vertex] = true;
+}
+
+/* A plane is drawn as a square, but is solid all the way below it. What is on the surface is not inside. */
+static bool is_inside(const bench *b, bool plane, toile_side side, const double *p) {
+    if (plane) {
+        const double *t[3];
+        corners(b->solid, 0, t);
+        return (side == TOILE_INSIDE ? -1 : 1) * toile_orient3d(t[0], t[1], t[2], p) > 0;
+    }
+    climb ray = {p, 0, false};
+    if (b->solid->used_count > 0)
+        climb_nodes(b->solid, &ray, 0, 0, b->solid->used_count);
+    return !ray.touched && (side == TOILE_INSIDE ? ray.winding <= 0 : ray.winding > 0);
+}
+
+static toile_status judge_collider(toile_memory *memory, bench *b, toile_scene *scene, toile_error *error) {
+    bool plane = toile_scene_collider_shape(scene, b->collider) == TOILE_PLANE;
+    toile_side side = toile_scene_collider_side(scene, b->collider);
     int vertices, faces;
     const double *positions;
     const int *triangles;
     toile_surface *solid = NULL;
     toile_status status =
-        toile_scene_collider_mesh(scene, collider, &vertices, &positions, &faces, &triangles, error);
+        toile_scene_collider_mesh(scene, b->collider, &vertices, &positions, &faces, &triangles, error);
     if (status >= 0)
         status = toile_surface_create(memory, vertices, positions, faces, triangles, &solid, error);
     if (status < 0)
         return status;
-    judgement->collider_pairs += toile_intersect_pair(cloth, solid);
-    if (!plane && !solid->closed) {
-        judgement->open_colliders++;
-    } else {
-        const double *t[3];
-        corners(solid, 0, t);
-        for (int i = 0; i < point_count; i++)
-            if (!inside[i])
-                inside[i] = plane ? toile_orient3d(t[0], t[1], t[2], points + 3 * (size_t)i) > 0
-                                  : toile_surface_contains(solid, points + 3 * (size_t)i);
-    }
+    b->solid = solid;
+    toile_intersect_each(b->cloth, solid, note_pair, b);
+    if (side != TOILE_BOTH_SIDES && !plane && !solid->closed)
+        b->judgement->open_colliders++;
+    if (side != TOILE_BOTH_SIDES && (plane || solid->closed))
+        for (int g = 0; g < b->garment_count; g++)
+            for (int i = b->vertex_begin[g]; i < b->vertex_begin[g + 1]; i++)
+                if ((!b->sim || toile_touches_solid(&b->sim->rules, particle_of(b, i), b->collider)) &&
+                    is_inside(b, plane, side, b->points + 3 * (size_t)i))
+                    note_inside(b, g, i);
     toile_surface_free(solid);
     return TOILE_OK;
 }
@@ -648,28 +771,20 @@ toile_status toile_judge_frame(toile_memory *memory, int garment_count, const to
     if (!judgement->finite)
         return TOILE_OK;
 
-    toile_surface *cloth = NULL;
-    double *points = NULL;
-    bool *inside = NULL;
-    int point_count = 0;
-    toile_status status =
-        join_garments(memory, garment_count, garments, positions, &cloth, &points, &point_count, error);
-    if (status < 0)
-        goto out;
-    judgement->degenerate = cloth->degenerate;
-    judgement->cloth_pairs = toile_intersect_self(cloth);
-    inside = toile_alloc(memory, (size_t)point_count, sizeof *inside);
-    if (!inside) {
-        status = toile_fail_memory(error, "the vertices of a frame");
-        goto out;
+    bench b = {.garment_count = garment_count, .garments = garments, .collider = -1, .judgement = judgement};
+    toile_status status = join_garments(memory, positions, &b, error);
+    /* A scene of other garments knows nothing about these. */
+    const toile_sim *sim = scene ? toile_world_sim(toile_scene_world(scene)) : NULL;
+    if (status >= 0 && sim && sim->model->particle_count == b.vertex_count && sim->model->garment_count == garment_count)
+        b.sim = sim;
+    if (status >= 0) {
+        judgement->degenerate = b.cloth->degenerate;
+        toile_intersect_each(b.cloth, b.cloth, note_pair, &b);
     }
-    for (int c = 0; scene && c < toile_scene_collider_count(scene) && status >= 0; c++)
-        status = judge_collider(memory, cloth, points, point_count, inside, scene, c, judgement, error);
-    for (int i = 0; i < point_count; i++)
-        judgement->inside += inside[i];
-out:
-    toile_free(memory, inside);
-    toile_free(memory, points);
-    toile_surface_free(cloth);
+    for (int c = 0; scene && c < toile_scene_collider_count(scene) && status >= 0; c++) {
+        b.collider = c;
+        status = judge_collider(memory, &b, scene, error);
+    }
+    release(memory, &b);
     return status;
 }

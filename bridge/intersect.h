@@ -40,6 +40,9 @@ bool toile_surface_contains(const toile_surface *surface, const double point[3])
 
 int64_t toile_intersect_self(const toile_surface *surface);
 int64_t toile_intersect_pair(const toile_surface *a, const toile_surface *b);
+/* Calls for every pair, a triangle of each; a == b: each pair once, the smaller triangle first. */
+typedef void toile_meet(void *user, int triangle, int other);
+int64_t toile_intersect_each(const toile_surface *a, const toile_surface *b, toile_meet *meet, void *user);
 
 /* -1, 0 or 1: on which side of the plane through a, b, c the point d is; 1 where a, b, c run clockwise seen
  * from d. */
@@ -48,6 +51,18 @@ int toile_orient3d(const double *a, const double *b, const double *c, const doub
 /* A finished frame, as it is stored, against itself and against the scene's colliders at the pose last
  * prepared. Pairs, inside and degenerate are left at 0 when a number is not finite: there is nothing to
  * measure then. */
+enum { TOILE_MEETINGS_MOST = 16 };
+
+/* Two things that meet where they should not. */
+typedef struct toile_meeting {
+    int garment;            /* of a pair of garments the one with the smaller index */
+    int other;              /* garment or collider */
+    bool collider;
+    int64_t pairs;          /* of triangles */
+    int inside;             /* vertices of the garment inside the collider */
+    double place[3];        /* of the first: middle of the pair, or the vertex, m */
+} toile_meeting;
+
 typedef struct toile_judgement {
     bool finite;
     double max_stretch;     /* largest |w_u| - 1 or |w_v| - 1 of any triangle, from the corners' (u, v) */
@@ -56,6 +71,9 @@ typedef struct toile_judgement {
     int inside;             /* cloth vertices inside a closed collider or behind a plane */
     int degenerate;         /* cloth triangles without area */
     int open_colliders;     /* colliders with a border: they have no inside, only pairs were looked for */
+    int64_t excluded_pairs; /* pairs of what the scene excludes from contact; not among the others */
+    int meeting_count;      /* those kept: the first TOILE_MEETINGS_MOST that were found */
+    toile_meeting meetings[TOILE_MEETINGS_MOST];
 } toile_judgement;
 
 /* positions: per garment, m, (vertex_count x 3). `scene` may be null: no colliders. */

@@ -49,6 +49,7 @@ toile_status toile_scene_prepare(toile_scene *scene, int frame, toile_error *err
 int toile_scene_collider_count(const toile_scene *scene);
 const char *toile_scene_collider_name(const toile_scene *scene, int collider);
 toile_shape toile_scene_collider_shape(const toile_scene *scene, int collider);
+toile_side toile_scene_collider_side(const toile_scene *scene, int collider);
 toile_status toile_scene_collider_mesh(toile_scene *scene, int collider, int *vertex_count,
                                        const double **positions, int *triangle_count, const int **triangles,
                                        toile_error *error);

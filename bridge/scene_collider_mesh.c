@@ -20,6 +20,10 @@ toile_shape toile_scene_collider_shape(const toile_scene *scene, int index) {
     return scene->colliders[index].shape;
 }
 
+toile_side toile_scene_collider_side(const toile_scene *scene, int index) {
+    return scene->colliders[index].side;
+}
+
 static bool make_room(toile_memory *memory, collider *c, int vertices, int triangles) {
     c->local = toile_alloc(memory, (size_t)vertices, 3 * sizeof *c->local);
     c->moved = toile_alloc(memory, (size_t)vertices, 3 * sizeof *c->moved);
