@@ -137,6 +137,7 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "newton_iterations", json_integer(counters ? counters->newton_iterations : 0));
     put(object, "self_contacts", json_integer(counters ? counters->couplings : 0));
     put(object, "self_hits", json_integer(counters ? counters->hits : 0));
+    put(object, "pinched", json_integer(counters ? counters->pinched : 0));
     put(object, "self_zones", json_integer(counters ? counters->zones : 0));
     put(object, "linear_solver", chosen(world, "linear_solver"));
     put(object, "preconditioner", chosen(world, "preconditioner"));

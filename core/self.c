@@ -29,6 +29,9 @@
 /* Distance kept while moving, in thicknesses: what rounding and the next step need. */
 #define LEAST_GAP 0.02
 
+/* How deep inside a solid cloth is still known to be inside, m. */
+#define INSIDE 0.05
+
 /* ---- making ---- */
 
 static bool wanted(const toile_sim *sim) {
@@ -64,7 +67,7 @@ static bool fits(const toile_sim *sim) {
 void toile_self_free(toile_sim *sim) {
     toile_self *s = &sim->self;
     toile_skin_free(&s->skin);
-    void *blocks[] = {s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
+    void *blocks[] = {s->tangled, s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_couplings_free(sim->memory, &s->couplings);
@@ -111,7 +114,8 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     s->touched = toile_alloc(sim->memory, points, 1);
     s->zone = toile_alloc(sim->memory, n, sizeof(int));
     s->zone_way = toile_alloc(sim->memory, 4 * n, sizeof(double));
-    bool ok = s->thickness && s->way && s->touched && s->zone && s->zone_way &&
+    s->tangled = toile_alloc(sim->memory, n, 1);
+    bool ok = s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
               toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings);
     if (!ok) {
         toile_self_free(sim);
@@ -252,6 +256,42 @@ static void search(toile_sim *sim) {
     }
 }
 
+/* Particles that are tangled where the search was made for. Where solids hold cloth that has no side left to go to, it may be
+ * inside without a triangle that says so. */
+static void keep_tangles(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    const toile_skin *skin = &s->skin;
+    memcpy(s->tangled, skin->tangled, (size_t)skin->cloth_points);
+    memcpy(s->crossings, skin->crossings, sizeof s->crossings);
+    if (!skin->crossings[1])
+        return;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(sim->threads) if (sim->threads > 1)
+    for (int p = 0; p < skin->cloth_points; p++)
+        for (int i = 0; i < skin->solid_count && !(s->tangled[p] & TOILE_TANGLED_SOLID); i++) {
+            const toile_solid *solid = &sim->solids[skin->solids[i].solid];
+            toile_hit hit;
+            if (solid->closed && toile_solid_nearest(solid, skin->end + 4 * (size_t)p, INSIDE, 0, 1, &hit) && hit.distance < 0)
+                s->tangled[p] |= TOILE_TANGLED_SOLID;
+        }
+}
+
+/* A pair of which both sides are tangled already: what keeps others apart would keep them together. */
+static bool is_tangled(const toile_self *s, const toile_pair *pair) {
+    int n = s->skin.cloth_points, split = toile_pair_kind(pair) == TOILE_CCD_VF ? 1 : 2;
+    bool first = false, second = false, solid = false;
+    for (int i = 0; i < 4; i++) {
+        int p = pair->point[i];
+        if (p >= n)
+            continue;
+        solid = solid || s->tangled[p] & TOILE_TANGLED_SOLID;
+        if (i < split)
+            first = first || s->tangled[p] & TOILE_TANGLED_CLOTH;
+        else
+            second = second || s->tangled[p] & TOILE_TANGLED_CLOTH;
+    }
+    return with_solid(s, pair) ? solid : first && second;
+}
+
 /* Of the found pairs those that are near at the end. */
 static void keep_near(toile_sim *sim) {
     toile_self *s = &sim->self;
@@ -277,6 +317,7 @@ static void keep_near(toile_sim *sim) {
             s->near.pair[s->near.count++] = *pair;
     }
     toile_pairs_sort(&s->near);
+    keep_tangles(sim);
     s->near_known = true;
 }
 
@@ -298,7 +339,7 @@ void toile_self_find(toile_sim *sim, double h) {
         toile_near near;
         toile_pair_points(s->skin.begin, &press.pair, x);
         toile_nearest(toile_pair_kind(&press.pair), (const double(*)[3])x, &near);
-        if (!(near.distance > 1e-9))
+        if (!(near.distance > 1e-9) || is_tangled(s, &press.pair))
             continue; /* no direction */
         press.gap = near.distance;
         for (int k = 0; k < 3; k++)
@@ -328,6 +369,8 @@ static void check_pair(const toile_sim *sim, const toile_pair *pair, float *time
     toile_pair_points(skin->begin, pair, begin);
     toile_pair_points(skin->end, pair, end);
     *time = 2;
+    if (is_tangled(&sim->self, pair))
+        return;
     double keep = LEAST_GAP * thickness_of(sim, pair);
     if (!toile_ccd(toile_pair_kind(pair), (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
         return;
@@ -528,7 +571,44 @@ static void join_zones(toile_sim *sim) {
     }
 }
 
-bool toile_self_guard(toile_sim *sim, double h) {
+/* Are all hits left with solids that push the same cloth in opposite directions? Zones are those of the hits. */
+static bool is_pinched(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    int n = s->skin.cloth_points, pinched = 0;
+    memset(s->zone_way, 0, 4 * (size_t)n * sizeof(double));
+    for (int i = 0; i < s->hit_count; i++) {
+        const toile_press *hit = &s->hit[i];
+        if (!with_solid(s, &hit->pair))
+            return false;
+        int side = hit->pair.point[0] < n ? 1 : -1; /* the normal is from the second to the first */
+        for (int a = 0; a < 4; a++) {
+            int p = hit->pair.point[a];
+            if (p >= n)
+                continue;
+            const toile_found *found = &sim->work.found[p];
+            double *first = s->zone_way + 4 * (size_t)leader_of(s->zone, p);
+            if (found->solid >= 0 && side * dot(found->normal, hit->normal) < 0)
+                first[3] = 2;
+            if (first[3] == 0) {
+                first[3] = 1;
+                for (int k = 0; k < 3; k++)
+                    first[k] = side * hit->normal[k];
+            } else if (side * dot(first, hit->normal) < 0) {
+                first[3] = 2;
+            }
+        }
+    }
+    for (int i = 0; i < s->hit_count; i++) {
+        bool own = false;
+        for (int a = 0; a < 4; a++)
+            if (s->hit[i].pair.point[a] < n)
+                own = own || s->zone_way[4 * (size_t)leader_of(s->zone, s->hit[i].pair.point[a]) + 3] == 2;
+        pinched += own;
+    }
+    return pinched == s->hit_count;
+}
+
+bool toile_self_guard(toile_sim *sim, double h, bool small) {
     enum { IMPULSE_PASSES = 12, ZONE_PASSES = 12 };
     toile_self *s = &sim->self;
     toile_work *w = &sim->work;
@@ -570,6 +650,10 @@ bool toile_self_guard(toile_sim *sim, double h) {
         w->next_x[i] += change;
         w->next_v[i] += change / h;
         w->solution[i] += change / h;
+    }
+    if (s->hit_count && small && is_pinched(sim)) {
+        sim->frame.pinched += s->hit_count;
+        return true;
     }
     return s->hit_count == 0;
 }

@@ -28,6 +28,8 @@ typedef struct toile_self {
     toile_reach reach;       /* how near is near, m */
     toile_pairs near;        /* at the state, sorted */
     bool near_known;
+    unsigned char *tangled;  /* particles in a tangle at the state, TOILE_TANGLED_..., (n) */
+    int crossings[2];        /* crossing pairs of triangles at the state: cloth with cloth, cloth with solids */
     toile_pairs found;       /* near each other somewhere on the way to the candidate */
     float *time;             /* of impact of each, 2: none, (time_capacity) */
     int time_capacity;
@@ -51,8 +53,9 @@ void toile_self_find(struct toile_sim *sim, double h);
 void toile_self_assemble(struct toile_sim *sim);
 /* Checks the candidate's way. True if it hits something that a new solve may avoid: couplings were added. */
 bool toile_self_missed(struct toile_sim *sim, double h, bool again);
-/* Makes the candidate free of new intersections, false if that did not succeed. After toile_self_missed. */
-bool toile_self_guard(struct toile_sim *sim, double h);
+/* Makes the candidate free of new intersections, false if that did not succeed. After toile_self_missed. In a small step cloth
+ * that solids close on from two sides is let go: no step is short enough for that. */
+bool toile_self_guard(struct toile_sim *sim, double h, bool small);
 /* The candidate has become the state. */
 void toile_self_commit(struct toile_sim *sim);
 

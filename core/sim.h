@@ -32,6 +32,7 @@ typedef struct toile_counters {
     int64_t newton_iterations;
     int64_t couplings;         /* contacts of cloth with cloth, sum over the steps */
     int64_t hits, zones;       /* found on the way of a candidate; steps in which parts had to move as one */
+    int64_t pinched;           /* contacts let go because solids closed on the cloth from two sides */
     double implicit_share;     /* sum over the steps: share of elements treated implicitly */
     double seconds, stages[STAGE_COUNT];
     double max_stretch, step_min, step_max;

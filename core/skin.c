@@ -20,6 +20,9 @@
 /* The triangles around one point: each within 50 degrees of their mean. */
 #define CALM_FAN 0.64
 
+/* Kind of a record that is no pair: two triangles that cross. */
+#define CROSSING 2
+
 /* What one thread has found. */
 struct toile_finder {
     toile_pair *pair;
@@ -139,11 +142,12 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->end = toile_alloc(memory, 4 * points, sizeof(double));
     s->normal = toile_alloc(memory, 4 * triangles, sizeof(float));
     s->calm = toile_alloc(memory, (size_t)s->cloth_points, 1);
+    s->tangled = toile_alloc(memory, points, 1);
     s->finders = toile_alloc(memory, (size_t)threads, sizeof *s->finders);
     s->finder_count = threads;
     unsigned char *taken = toile_alloc(memory, points, 1);
     bool ok = s->triangle && s->edge && s->own_edge && s->owns && s->solid_of && s->mean_edge && s->solids && s->begin &&
-              s->end && s->normal && s->calm && s->finders && taken;
+              s->end && s->normal && s->calm && s->tangled && s->finders && taken;
     if (ok) {
         for (int t = 0; t < s->cloth_triangles; t++)
             for (int c = 0; c < 3; c++)
@@ -188,7 +192,7 @@ void toile_skin_free(toile_skin *s) {
         toile_free(s->memory, s->finders[i].pair);
     toile_tree_free(s->memory, &s->tree);
     void *blocks[] = {s->triangle, s->edge, s->own_edge, s->owns, s->around_begin, s->around, s->solid_of, s->mean_edge,
-                      s->solids, s->begin, s->end, s->normal, s->calm, s->finders, s->task};
+                      s->solids, s->begin, s->end, s->normal, s->calm, s->tangled, s->finders, s->task};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(s->memory, blocks[i]);
     memset(s, 0, sizeof *s);
@@ -382,6 +386,35 @@ static void test_edges(const toile_skin *s, struct toile_finder *f, int a, int b
     }
 }
 
+/* Six times the volume of a tetrahedron. */
+static double volume(const double *a, const double *b, const double *c, const double *d) {
+    double ab[3], ac[3], ad[3], n[3];
+    sub(b, a, ab), sub(c, a, ac), sub(d, a, ad);
+    cross(ab, ac, n);
+    return dot(n, ad);
+}
+
+/* Does an edge of triangle a pass through triangle b at the end? */
+static bool pierces(const toile_skin *s, int a, int b) {
+    const int *v = s->triangle + 3 * a, *w = s->triangle + 3 * b;
+    const double *t[3];
+    for (int i = 0; i < 3; i++)
+        t[i] = s->end + 4 * (size_t)w[i];
+    for (int i = 0; i < 3; i++) {
+        int p = v[i], q = v[(i + 1) % 3];
+        if (p == w[0] || p == w[1] || p == w[2] || q == w[0] || q == w[1] || q == w[2])
+            continue;
+        const double *x = s->end + 4 * (size_t)p, *y = s->end + 4 * (size_t)q;
+        double from = volume(t[0], t[1], t[2], x), to = volume(t[0], t[1], t[2], y);
+        if (!(from * to < 0))
+            continue;
+        double e0 = volume(x, y, t[0], t[1]), e1 = volume(x, y, t[1], t[2]), e2 = volume(x, y, t[2], t[0]);
+        if ((e0 > 0 && e1 > 0 && e2 > 0) || (e0 < 0 && e1 < 0 && e2 < 0))
+            return true;
+    }
+    return false;
+}
+
 /* Two triangles whose boxes meet. */
 static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
     const int *v = s->triangle + 3 * a, *w = s->triangle + 3 * b;
@@ -400,6 +433,8 @@ static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, i
     test_points(s, f, a, b, reach);
     test_points(s, f, b, a, reach);
     test_edges(s, f, a, b, reach);
+    if (pierces(s, a, b) || pierces(s, b, a))
+        emit(f, CROSSING, a, b, 0, 0, 0, 0);
 }
 
 /* One node pair: gives those it leads to, up to three, as (node, node); leaves are tested at once. */
@@ -472,6 +507,15 @@ static bool make_room(toile_memory *memory, toile_pair **pair, int *capacity, in
     return true;
 }
 
+static void mark_crossing(toile_skin *s, int a, int b) {
+    bool solid = b >= s->cloth_triangles;
+    s->crossings[solid]++;
+    for (int c = 0; c < 3; c++) {
+        s->tangled[s->triangle[3 * a + c]] |= solid ? TOILE_TANGLED_SOLID : TOILE_TANGLED_CLOTH;
+        s->tangled[s->triangle[3 * b + c]] |= solid ? TOILE_TANGLED_SOLID : TOILE_TANGLED_CLOTH;
+    }
+}
+
 toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach reach, int threads, toile_pairs *pairs,
                                toile_error *error) {
     threads = threads < s->finder_count ? threads : s->finder_count;
@@ -504,11 +548,16 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
     }
     if (!make_room(s->memory, &pairs->pair, &pairs->capacity, total))
         return toile_fail_memory(error, "the search for contacts");
-    pairs->count = 0;
-    for (int i = 0; i < s->finder_count; i++) {
-        memcpy(pairs->pair + pairs->count, s->finders[i].pair, (size_t)s->finders[i].count * sizeof *pairs->pair);
-        pairs->count += s->finders[i].count;
-    }
+    pairs->count = s->crossings[0] = s->crossings[1] = 0;
+    memset(s->tangled, 0, (size_t)s->point_count);
+    for (int i = 0; i < s->finder_count; i++)
+        for (int j = 0; j < s->finders[i].count; j++) {
+            const toile_pair *pair = &s->finders[i].pair[j];
+            if (pair->key >> 62 == CROSSING)
+                mark_crossing(s, (int)(pair->key >> 31 & 0x7fffffff), (int)(pair->key & 0x7fffffff));
+            else
+                pairs->pair[pairs->count++] = *pair;
+        }
     return TOILE_OK;
 }
 

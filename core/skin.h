@@ -23,6 +23,9 @@ typedef struct toile_pairs {
     toile_pair *pair;
 } toile_pairs;
 
+/* A point's triangle crosses one of the cloth, or of a solid. */
+enum { TOILE_TANGLED_CLOTH = 1, TOILE_TANGLED_SOLID = 2 };
+
 /* A collider mesh in the skin. */
 typedef struct toile_skin_solid {
     int solid;                   /* of the simulation */
@@ -48,6 +51,8 @@ typedef struct toile_skin {
     double *begin, *end;  /* points, m, (point_count x 4) */
     float *normal;        /* of triangles at the end, unit, (triangle_count x 4) */
     unsigned char *calm;  /* cloth points whose triangles cannot touch each other, (cloth_points) */
+    unsigned char *tangled; /* TOILE_TANGLED_... of points whose triangles cross others at the end, (point_count) */
+    int crossings[2];       /* pairs of triangles that do: cloth with cloth, cloth with a solid */
     struct toile_finder *finders; /* one per thread */
     int finder_count;
     int *task;            /* node pairs to look at, (task_capacity x 3): solid or -1, node, node */
@@ -60,7 +65,8 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *model, con
 void toile_skin_free(toile_skin *skin);
 
 /* All pairs that may come within `reach` (m; of cloth and of solids) of each other while points move straight from `begin` to
- * `end`, but none of a point or edge with its neighbours. A negative reach: not those. Unsorted. */
+ * `end`, but none of a point or edge with its neighbours. A negative reach: not those. Unsorted. Also says
+ * which points are tangled at the end. */
 typedef struct toile_reach {
     double cloth, solid;
 } toile_reach;

@@ -173,7 +173,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
     }
-    bool clean = toile_self_guard(sim, h);
+    bool clean = toile_self_guard(sim, h, h < 0.3 * sim->settings->time_step);
     end_stage(sim, STAGE_SELF, &clock);
 
     verdict v = judge(sim, solved && clean, &largest);
@@ -221,6 +221,7 @@ static void add_counters(toile_counters *total, const toile_counters *frame) {
     total->couplings += frame->couplings;
     total->hits += frame->hits;
     total->zones += frame->zones;
+    total->pinched += frame->pinched;
     total->newton_iterations += frame->newton_iterations;
     total->iterations += frame->iterations;
     total->row_multiplies += frame->row_multiplies;
