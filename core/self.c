@@ -247,6 +247,22 @@ static void set_points(toile_sim *sim, const double *end) {
     }
 }
 
+/* Do the scene's rules let all particles of the one touch all of the other? */
+static bool may_touch(const toile_sim *sim, const toile_pair *pair) {
+    const toile_skin *skin = &sim->self.skin;
+    int split = toile_pair_kind(pair) == TOILE_CCD_VF ? 1 : 2;
+    for (int a = 0; a < split; a++)
+        for (int b = split; b < 4; b++) {
+            int p = pair->point[a], q = pair->point[b];
+            int solid = p >= skin->cloth_points ? skin->solid_of[p] : skin->solid_of[q];
+            bool may = solid < 0 ? toile_touches_cloth(&sim->rules, p, q)
+                                 : toile_touches_solid(&sim->rules, p < q ? p : q, skin->solids[solid].solid);
+            if (!may)
+                return false;
+        }
+    return true;
+}
+
 static void search(toile_sim *sim) {
     toile_self *s = &sim->self;
     toile_error error;
@@ -254,6 +270,13 @@ static void search(toile_sim *sim) {
         sim->trouble = error;
         s->found.count = 0;
     }
+    if (!sim->rules.any_apart && !sim->rules.any_exempt)
+        return;
+    int kept = 0;
+    for (int i = 0; i < s->found.count; i++)
+        if (may_touch(sim, &s->found.pair[i]))
+            s->found.pair[kept++] = s->found.pair[i];
+    s->found.count = kept;
 }
 
 /* Particles that are tangled where the search was made for. Where solids hold cloth that has no side left to go to, it may be
