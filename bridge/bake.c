@@ -14,7 +14,7 @@
 
 #include "bake_change.h"
 #include "cache.h"
-#include "intersect.h"
+#include "meetings.h"
 #include "report.h"
 #include "scene.h"
 #include "xdmf.h"
@@ -41,6 +41,7 @@ typedef struct bake {
     pthread_mutex_t telling; /* for the two below, which both threads use */
     toile_progress progress;
     toile_report report;
+    json_t *start_meetings, *start_colliders; /* for the report; null after a resume */
     toile_scene *scene;
     toile_world *world;
     char *redo_path;
@@ -442,6 +443,47 @@ static void remove_redo(bake *b) {
     toile_checkpoint_remove(b->redo_path);
 }
 
+/* Crossings at the start are told by name and place, and then pulled apart: they are no reason not to bake. */
+static toile_status tell_start(bake *b) {
+    toile_judgement judgement;
+    char line[700], meeting[512];
+    double layers[3] = {0};
+    int count;
+    toile_get_numbers(b->world, "self_collision", layers, &count);
+    toile_status status = read_frame(b, b->positions, b->velocities);
+    if (status >= 0)
+        status = toile_judge_frame(&b->memory, b->garment_count, b->garments, (const float *const *)b->positions, b->scene,
+                                   &judgement, &b->error);
+    if (status < 0)
+        return status;
+    b->start_meetings = toile_meetings_json(&judgement, b->garments, b->scene);
+    b->start_colliders = json_array();
+    for (int i = 0; i < judgement.meeting_count; i++) {
+        if (layers[0] == 0 && !judgement.meetings[i].collider)
+            continue; /* cloth may pass through cloth */
+        toile_meeting_text(&judgement.meetings[i], b->garments, b->scene, meeting, sizeof meeting);
+        snprintf(line, sizeof line, "crosses at the start: %s. It is pulled apart in the first frames; what is left is in the report", meeting);
+        on_log(b, 1, line);
+    }
+    for (int c = 0; c < toile_scene_collider_count(b->scene); c++) {
+        toile_self_crossing own;
+        status = toile_collider_crosses(&b->memory, b->scene, c, &own, &b->error);
+        if (status < 0)
+            return status;
+        if (own.pairs == 0)
+            continue;
+        const char *name = toile_scene_collider_name(b->scene, c);
+        json_array_append_new(b->start_colliders, json_pack("{s:s, s:I, s:[f,f,f]}", "collider", name, "pairs", (json_int_t)own.pairs,
+                                                            "at", own.place[0], own.place[1], own.place[2]));
+        snprintf(line, sizeof line,
+                 "collider \"%.128s\" crosses itself at the start: %lld pairs of triangles; the first at (%.4g, %.4g, %.4g). Cloth that "
+                 "is caught there has no place to go and is let go",
+                 name, (long long)own.pairs, own.place[0], own.place[1], own.place[2]);
+        on_log(b, 1, line);
+    }
+    return TOILE_OK;
+}
+
 static toile_status start_fresh(bake *b) {
     toile_status status = check_overwrite(b);
     if (status >= 0) {
@@ -460,6 +502,8 @@ static toile_status start_fresh(bake *b) {
     status = start_writer(b);
     if (status >= 0)
         status = write_frame(b, b->first);
+    if (status >= 0)
+        status = tell_start(b);
     b->finished = 1;
     return status;
 }
@@ -868,7 +912,7 @@ static void format_resume(const bake *b, char *text, size_t size) {
     }
 }
 
-static toile_status count_intersections(bake *b, int64_t *count) {
+static toile_status count_intersections(bake *b, int64_t *count, json_t **left) {
     toile_judgement judgement;
     toile_status status = read_frame(b, b->positions, b->velocities);
     if (status >= 0)
@@ -877,6 +921,8 @@ static toile_status count_intersections(bake *b, int64_t *count) {
         status = toile_judge_frame(&b->memory, b->garment_count, b->garments,
                                    (const float *const *)b->positions, b->scene, &judgement, &b->error);
     *count = status < 0 ? 0 : judgement.cloth_pairs + judgement.collider_pairs;
+    if (status >= 0)
+        *left = toile_meetings_json(&judgement, b->garments, b->scene);
     return status;
 }
 
@@ -892,9 +938,12 @@ static toile_status write_report(bake *b, const char *outcome, const char *messa
                                 .last_frame = b->last,
                                 .finished = b->finished,
                                 .resumed_from = b->resumed_from};
-    toile_status status = count_intersections(b, &facts.intersections);
+    facts.start = b->start_meetings;
+    facts.colliders = b->start_colliders;
+    toile_status status = count_intersections(b, &facts.intersections, &facts.left);
     if (status >= 0)
         status = toile_report_write(&b->report, b->options->report_path, b->world, &facts, &b->error);
+    json_decref(facts.left);
     if (status < 0)
         toile_progress_error(&b->progress, toile_status_exit_code(status), b->error.message);
     b->error = kept;
@@ -996,6 +1045,8 @@ int toile_bake(const toile_bake_options *options) {
     free_garments(&b);
     toile_scene_free(b.scene);
     toile_report_free(&b.report);
+    json_decref(b.start_meetings);
+    json_decref(b.start_colliders);
     toile_free(&b.memory, b.redo_path);
     pthread_mutex_destroy(&b.telling);
     return exit_code;

@@ -4,7 +4,7 @@
 #include "commands.h"
 
 #include "cache.h"
-#include "intersect.h"
+#include "meetings.h"
 #include "scene.h"
 
 #include <inttypes.h>
@@ -107,40 +107,14 @@ static void print_frame(const verify *v, int frame, const toile_judgement *j, bo
     printf("%s\n", clean ? "" : "  <-");
 }
 
-static const char *name_of_other(const verify *v, const toile_meeting *m) {
-    return m->collider ? toile_scene_collider_name(v->scene, m->other) : toile_cache_get_header(v->cache)->garments[m->other].name;
-}
-
 static void print_meetings(const verify *v, const toile_judgement *j) {
-    const toile_cache_header *header = toile_cache_get_header(v->cache);
+    char line[512];
     for (int i = 0; i < j->meeting_count; i++) {
-        const toile_meeting *m = &j->meetings[i];
-        bool itself = !m->collider && m->garment == m->other;
-        printf("         \"%s\" with ", header->garments[m->garment].name);
-        if (itself)
-            printf("itself");
-        else
-            printf("%s\"%s\"", m->collider ? "collider " : "", name_of_other(v, m));
-        printf(": %" PRId64 " pairs", m->pairs);
-        if (m->inside)
-            printf(", %d vertices inside", m->inside);
-        printf("; the first at (%.4g, %.4g, %.4g)\n", m->place[0], m->place[1], m->place[2]);
+        toile_meeting_text(&j->meetings[i], toile_cache_get_header(v->cache)->garments, v->scene, line, sizeof line);
+        printf("         %s\n", line);
     }
     if (j->meeting_count == TOILE_MEETINGS_MOST)
         printf("         and maybe more; the first %d are named\n", TOILE_MEETINGS_MOST);
-}
-
-static json_t *list_meetings(const verify *v, const toile_judgement *j) {
-    const toile_cache_header *header = toile_cache_get_header(v->cache);
-    json_t *list = json_array();
-    for (int i = 0; i < j->meeting_count; i++) {
-        const toile_meeting *m = &j->meetings[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:i, s:[f,f,f]}", "garment", header->garments[m->garment].name,
-                                              "with", name_of_other(v, m), "kind", m->collider ? "collider" : "garment", "pairs",
-                                              (json_int_t)m->pairs, "inside", m->inside, "at", m->place[0], m->place[1],
-                                              m->place[2]));
-    }
-    return list;
 }
 
 static toile_status check_frame(verify *v, int index) {
@@ -198,7 +172,7 @@ static toile_status check_frame(verify *v, int index) {
     json_object_set_new(entry, "inside_colliders",
                         v->colliders_checked ? json_integer(j.inside) : json_null());
     json_object_set_new(entry, "excluded_pairs", json_integer(j.excluded_pairs));
-    json_object_set_new(entry, "meetings", list_meetings(v, &j));
+    json_object_set_new(entry, "meetings", toile_meetings_json(&j, header->garments, v->scene));
     json_array_append_new(v->frames, entry);
     return TOILE_OK;
 }

@@ -150,6 +150,9 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "penetrations", json_integer(last.penetrations));
     put(object, "deepest", real(last.deepest));
     put(object, "intersections", json_integer(facts->intersections));
+    put(object, "intersections_at_start", facts->start ? json_incref(facts->start) : json_array());
+    put(object, "intersections_left", facts->left ? json_incref(facts->left) : json_array());
+    put(object, "colliders_crossing", facts->colliders ? json_incref(facts->colliders) : json_array());
     put(object, "kinetic_energy", real(last.kinetic_energy));
     put(object, "elastic_energy", real(last.elastic_energy));
     put(object, "potential_energy", real(last.potential_energy));

@@ -22,6 +22,8 @@ typedef struct toile_report_facts {
     int finished;                /* frames in the cache, the start frame included */
     int resumed_from;            /* frame that was continued from, or first_frame */
     int64_t intersections;       /* triangle pairs, last finished frame */
+    json_t *start, *left;        /* who meets whom at the start and in the last finished frame, arrays; or null */
+    json_t *colliders;           /* that cross themselves at the start, array; or null */
 } toile_report_facts;
 
 toile_status toile_report_start(toile_report *report, toile_error *error);

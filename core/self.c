@@ -342,6 +342,7 @@ static void keep_tangles(toile_sim *sim) {
     const toile_skin *skin = &s->skin;
     memcpy(s->tangled, skin->tangled, (size_t)skin->cloth_points);
     memcpy(s->crossings, skin->crossings, sizeof s->crossings);
+    toile_tangle_keep(sim);
     if (!skin->crossings[1])
         return;
 #pragma omp parallel for schedule(dynamic, 64) num_threads(sim->threads) if (sim->threads > 1)

@@ -106,6 +106,7 @@ void toile_sim_free(toile_sim *sim) {
         toile_free(sim->memory, blocks[i]);
     toile_fast_free(sim->memory, &w->fast);
     toile_self_free(sim);
+    toile_tangle_free(sim);
     toile_solvers_free(&sim->solvers);
     toile_stability_free(sim);
     toile_state_free(sim->memory, &w->backup);

@@ -10,6 +10,7 @@
 #include "settings.h"
 #include "solid.h"
 #include "state.h"
+#include "tangle.h"
 
 #include <stdatomic.h>
 
@@ -110,6 +111,7 @@ typedef struct toile_sim {
     int hold_count;
     toile_contact_rules rules;
     toile_self self;
+    toile_tangle tangle;
     double frame_seconds, frame_begin; /* the frame being made: length, and time at its begin */
     toile_counters frame, total;
     atomic_bool cancel;

@@ -196,7 +196,7 @@ void toile_skin_free(toile_skin *s) {
         toile_free(s->memory, s->finders[i].pair);
     toile_tree_free(s->memory, &s->tree);
     void *blocks[] = {s->triangle, s->edge, s->edge_of, s->beside, s->owns, s->around_begin, s->around, s->solid_of, s->mean_edge,
-                      s->solids, s->begin, s->end, s->normal, s->calm, s->tangled, s->finders, s->task};
+                      s->solids, s->begin, s->end, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(s->memory, blocks[i]);
     memset(s, 0, sizeof *s);
@@ -550,16 +550,22 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
             if (!make_room(s->memory, &s->finders[i].pair, &s->finders[i].capacity, total))
                 return toile_fail_memory(error, "the search for contacts");
     }
-    if (!make_room(s->memory, &pairs->pair, &pairs->capacity, total))
+    int crossings = 0;
+    for (int i = 0; i < s->finder_count; i++)
+        for (int j = 0; j < s->finders[i].count; j++)
+            crossings += s->finders[i].pair[j].key >> 62 == CROSSING;
+    if (!make_room(s->memory, &pairs->pair, &pairs->capacity, total) ||
+        !make_room(s->memory, &s->crossed.pair, &s->crossed.capacity, crossings))
         return toile_fail_memory(error, "the search for contacts");
-    pairs->count = s->crossings[0] = s->crossings[1] = 0;
+    pairs->count = s->crossed.count = s->crossings[0] = s->crossings[1] = 0;
     memset(s->tangled, 0, (size_t)s->point_count);
     for (int i = 0; i < s->finder_count; i++)
         for (int j = 0; j < s->finders[i].count; j++) {
             const toile_pair *pair = &s->finders[i].pair[j];
-            if (pair->key >> 62 == CROSSING)
+            if (pair->key >> 62 == CROSSING) {
                 mark_crossing(s, (int)(pair->key >> 31 & 0x7fffffff), (int)(pair->key & 0x7fffffff));
-            else
+                s->crossed.pair[s->crossed.count++] = *pair;
+            } else
                 pairs->pair[pairs->count++] = *pair;
         }
     return TOILE_OK;

@@ -53,6 +53,7 @@ typedef struct toile_skin {
     float *normal;        /* of triangles at the end, unit, (triangle_count x 4) */
     unsigned char *calm;  /* cloth points whose triangles cannot touch each other, (cloth_points) */
     unsigned char *tangled; /* TOILE_TANGLED_... of points whose triangles cross others at the end, (point_count) */
+    toile_pairs crossed;    /* those pairs of triangles, (first, second) in the key; unsorted */
     int crossings[2];       /* pairs of triangles that do: cloth with cloth, cloth with a solid */
     struct toile_finder *finders; /* one per thread */
     int finder_count;

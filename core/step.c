@@ -166,6 +166,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
     toile_find_contacts(sim, h);
     end_stage(sim, STAGE_SOLID, &clock);
     toile_self_find(sim, h);
+    toile_tangle_pull(sim, h);
     end_stage(sim, STAGE_SELF, &clock);
     toile_guess(sim, &scheme);
     for (int pass = 0; pass == 0 || contacts_missed(sim, h, pass == CONTACT_PASSES, &clock); pass++) {

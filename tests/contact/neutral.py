@@ -236,7 +236,7 @@ def bake(path, folder, threads=1, frames=None, options=(), timeout=None):
     seconds = time.time() - began
     positions = None
     try:
-        with h5py.File(cache, "r") as file:
+        with h5py.File(cache, "r", swmr=True) as file:      # also one whose writer was killed
             names = [g["name"] for g in json.load(open(path))["garments"]]
             each = [file["garments/%s/positions" % name][...] for name in names]
             positions = np.concatenate([e[:min(map(len, each))] for e in each], axis=1).astype(float)

@@ -1,0 +1,158 @@
+/* Where an edge with direction e passes through a triangle with normal n, the line in which the edge's own triangle cuts the
+ * other begins there and runs on along r. Moving the edge along r - 2 (e . r) / (e . n) n, and the triangle against it, makes
+ * that line shorter (Volino and Magnenat-Thalmann, "Resolving surface collisions through intersection contour minimization",
+ * 2006, section 3). Summed over all edges the contours shrink until they vanish; which side is the right one need not be known.
+ *
+ * The pull is a force that brings a particle to a speed and not beyond, so that it cannot explode; particles inside a
+ * solid are brought out by contact.c besides. */
+#include "tangle.h"
+
+#include "sim.h"
+#include "vec3.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Speed at which a crossing is pulled out, m/s, and the largest acceleration for it, m/s^2: it has to lift cloth that lies on
+ * itself, no more. */
+#define SPEED 0.5
+#define ACCELERATION 100.0
+
+void toile_tangle_free(toile_sim *sim) {
+    toile_free(sim->memory, sim->tangle.crossing.pair);
+    toile_free(sim->memory, sim->tangle.pull);
+    memset(&sim->tangle, 0, sizeof sim->tangle);
+}
+
+void toile_tangle_keep(toile_sim *sim) {
+    toile_tangle *t = &sim->tangle;
+    const toile_pairs *crossed = &sim->self.skin.crossed;
+    t->crossing.count = 0;
+    if (crossed->count == 0)
+        return;
+    if (t->crossing.capacity < crossed->count) {
+        toile_pair *more = toile_grow(sim->memory, t->crossing.pair, 0, (size_t)crossed->capacity, sizeof *more);
+        if (!more) {
+            toile_fail_memory(&sim->trouble, "cloth that crosses itself");
+            return;
+        }
+        t->crossing.pair = more;
+        t->crossing.capacity = crossed->capacity;
+    }
+    memcpy(t->crossing.pair, crossed->pair, (size_t)crossed->count * sizeof *crossed->pair);
+    t->crossing.count = crossed->count;
+    toile_pairs_sort(&t->crossing); /* the order of sums */
+}
+
+static double normalise(double *a) {
+    double length = sqrt(dot(a, a));
+    for (int k = 0; k < 3 && length > 0; k++)
+        a[k] /= length;
+    return length;
+}
+
+static bool normal_of(const double *const t[3], double n[3]) {
+    double ab[3], ac[3];
+    sub(t[1], t[0], ab), sub(t[2], t[0], ac);
+    cross(ab, ac, n);
+    return normalise(n) > 1e-300;
+}
+
+/* Weights of the point where the line through p and q passes through a triangle; false if it passes outside. */
+static bool passes(const double *p, const double *q, const double *const t[3], const double n[3], double *share, double weight[3]) {
+    double at[3], pt[3], qt[3], area[3], sum = 0;
+    sub(p, t[0], pt), sub(q, t[0], qt);
+    double from = dot(pt, n), to = dot(qt, n);
+    if (!(from * to < 0))
+        return false;
+    *share = from / (from - to);
+    for (int k = 0; k < 3; k++)
+        at[k] = p[k] + *share * (q[k] - p[k]);
+    for (int i = 0; i < 3; i++) {
+        double a[3], b[3], c[3];
+        sub(t[(i + 1) % 3], at, a), sub(t[(i + 2) % 3], at, b);
+        cross(a, b, c);
+        area[i] = dot(c, n);
+        if (area[i] < 0)
+            return false;
+        sum += area[i];
+    }
+    for (int i = 0; i < 3; i++)
+        weight[i] = sum > 0 ? area[i] / sum : 1.0 / 3;
+    return true;
+}
+
+static void add_pull(toile_sim *sim, int point, double weight, const double *way) {
+    if (point >= sim->model->particle_count)
+        return; /* a solid's */
+    double *pull = sim->tangle.pull + 4 * (size_t)point;
+    for (int k = 0; k < 3; k++)
+        pull[k] += weight * way[k];
+    pull[3] += fabs(weight);
+}
+
+/* Edges of triangle a that pass through triangle b. */
+static void add_edges(toile_sim *sim, int a, int b) {
+    const toile_skin *skin = &sim->self.skin;
+    const int *mine = skin->triangle + 3 * a, *its = skin->triangle + 3 * b;
+    const double *s[3], *t[3];
+    double n_a[3], n_b[3], weight[3], share;
+    for (int i = 0; i < 3; i++) {
+        s[i] = skin->begin + 4 * (size_t)mine[i];
+        t[i] = skin->begin + 4 * (size_t)its[i];
+    }
+    if (!normal_of(s, n_a) || !normal_of(t, n_b))
+        return;
+    for (int i = 0; i < 3; i++) {
+        int j = (i + 1) % 3;
+        if (!passes(s[i], s[j], t, n_b, &share, weight))
+            continue;
+        double e[3], inward[3], r[3], way[3];
+        sub(s[j], s[i], e), sub(s[(i + 2) % 3], s[i], inward);
+        normalise(e);
+        cross(n_a, n_b, r);
+        if (!(normalise(r) > 1e-9))
+            continue; /* in one plane: no line */
+        double along = dot(inward, e), into = 0;
+        for (int k = 0; k < 3; k++)
+            into += r[k] * (inward[k] - along * e[k]);
+        double side = into < 0 ? -1 : 1, steep = dot(e, n_b), flat = side * dot(e, r);
+        steep = copysign(fmax(fabs(steep), 0.05), steep); /* an edge that only grazes would be pulled to infinity */
+        for (int k = 0; k < 3; k++)
+            way[k] = side * r[k] - 2 * flat / steep * n_b[k];
+        /* long where the contour bends sharply, next to nothing where it runs straight on: then only the sum counts */
+        add_pull(sim, mine[i], 1 - share, way);
+        add_pull(sim, mine[j], share, way);
+        for (int k = 0; k < 3; k++)
+            add_pull(sim, its[k], -weight[k], way);
+    }
+}
+
+void toile_tangle_pull(toile_sim *sim, double h) {
+    toile_tangle *t = &sim->tangle;
+    size_t n = (size_t)sim->model->particle_count;
+    if (!sim->self.on || t->crossing.count == 0)
+        return;
+    if (!t->pull && !(t->pull = toile_alloc(sim->memory, 4 * n, sizeof *t->pull))) {
+        toile_fail_memory(&sim->trouble, "cloth that crosses itself");
+        return;
+    }
+    memset(t->pull, 0, 4 * n * sizeof *t->pull);
+    for (int i = 0; i < t->crossing.count; i++) {
+        int a = (int)(t->crossing.pair[i].key >> 31 & 0x7fffffff), b = (int)(t->crossing.pair[i].key & 0x7fffffff);
+        add_edges(sim, a, b);
+        add_edges(sim, b, a);
+    }
+    for (size_t i = 0; i < n; i++) {
+        double *pull = t->pull + 4 * i;
+        const double *v = sim->state.v + 4 * i;
+        double strength = normalise(pull) / fmax(pull[3], 1e-300);
+        if (!(strength > 0.01))
+            continue;
+        /* up to the speed, half of it where the sum is as long as a single unit */
+        double missing = SPEED * strength / (1 + strength) * 2 - dot(v, pull);
+        double force = sim->model->mass[i] * fmin(fmax(missing, 0) / h, ACCELERATION);
+        for (int k = 0; k < 3; k++)
+            sim->work.friction[4 * i + (size_t)k] += force * pull[k];
+    }
+}
