@@ -12,11 +12,14 @@
  * or all it wants; until then the old frames are where they were, and --resume goes on with the new ones. */
 #include "bake.h"
 
+#include "allocation.h"
 #include "bake_change.h"
 #include "cache.h"
+#include "heartbeat.h"
 #include "intersect.h"
 #include "report.h"
 #include "scene.h"
+#include "world.h"
 #include "xdmf.h"
 
 #include <jansson.h>
@@ -41,6 +44,7 @@ typedef struct bake {
     pthread_mutex_t telling; /* for the two below, which both threads use */
     toile_progress progress;
     toile_report report;
+    toile_heartbeat heartbeat;
     toile_scene *scene;
     toile_world *world;
     char *redo_path;
@@ -134,6 +138,12 @@ static toile_status load_scene(bake *b) {
     if (status < 0)
         return status;
     b->world = toile_scene_world(b->scene);
+    if (options->threads < 0) {
+        int cpus = toile_allocated_cpus("");
+        toile_sim *sim = toile_world_sim(b->world);
+        if (sim && sim->threads > cpus)
+            sim->threads = cpus;
+    }
     b->first = toile_scene_first_frame(b->scene);
     b->last = toile_scene_last_frame(b->scene);
     b->resumed_from = b->first;
@@ -298,6 +308,7 @@ static void on_frame(void *user, int frame) {
     pthread_mutex_lock(&b->telling);
     toile_report_frame(&b->report, frame, statistics);
     toile_progress_frame(&b->progress, frame, statistics);
+    toile_heartbeat_frame(&b->heartbeat, frame);
     pthread_mutex_unlock(&b->telling);
 }
 
@@ -946,6 +957,26 @@ static void write_side_file(bake *b) {
         toile_progress_warn(&b->progress, error.message);
 }
 
+/* From here on signals are answered in time. The file is shown when the cache is ours: a second bake must not speak for
+ * the first. */
+static toile_status start_heartbeat(bake *b) {
+    const toile_heartbeat_def def = {.file = b->options->cache_path,
+                                     .first = b->first,
+                                     .last = b->last,
+                                     .grace = b->options->grace,
+                                     .stops = &stops,
+                                     .world = b->world};
+    return toile_heartbeat_start(&b->heartbeat, &def, &b->error);
+}
+
+static void end_heartbeat(bake *b, toile_status status) {
+    toile_heartbeat_end(&b->heartbeat,
+                        status >= 0                 ? "complete"
+                        : status == TOILE_CANCELLED ? "stopped"
+                                                    : "failed",
+                        status >= 0 || status == TOILE_CANCELLED ? "" : b->error.message);
+}
+
 int toile_bake(const toile_bake_options *options) {
     bake b = {.options = options, .work_path = options->cache_path, .checkpoint_frame = INT_MIN};
     b.progress.mode = options->progress;
@@ -969,14 +1000,18 @@ int toile_bake(const toile_bake_options *options) {
         status = describe_garments(&b);
     }
     if (status >= 0)
+        status = start_heartbeat(&b);
+    if (status >= 0)
         status = options->resume ? start_resumed(&b) : start_fresh(&b);
     if (status >= 0) {
         pthread_mutex_lock(&b.telling);
         toile_progress_start(&b.progress, options->progress, "bake", toile_scene_name(b.scene),
                              options->cache_path, b.first, b.last, b.finished);
         pthread_mutex_unlock(&b.telling);
-        if (!b.complete_before)
+        if (!b.complete_before) {
+            toile_heartbeat_show(&b.heartbeat, options->heartbeat_path, b.first + b.finished - 1);
             status = run_frames(&b);
+        }
     }
     status = end_writing(&b, status);
     status = last_checkpoint(&b, status);
@@ -985,6 +1020,7 @@ int toile_bake(const toile_bake_options *options) {
     int exit_code = tell_end(&b, status);
     write_side_file(&b);
 
+    end_heartbeat(&b, status);
     running = NULL;
     release_signals(before);
     if (toile_cache_close(b.cache, &b.error) < 0) {

@@ -1,0 +1,9 @@
+/* How many processors this process may use: what a queue gave it, which is often less than the machine has. */
+#ifndef TOILE_ALLOCATION_H
+#define TOILE_ALLOCATION_H
+
+/* The least of SLURM_CPUS_PER_TASK, the quota of the control group (version 1 or 2), and the processors that the
+ * process may run on; at least 1. `root` stands before /proc and /sys/fs/cgroup: "" but in tests. */
+int toile_allocated_cpus(const char *root);
+
+#endif
