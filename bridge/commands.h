@@ -23,6 +23,7 @@ int toile_command_schema(int argc, char **argv);
 int toile_command_settings(int argc, char **argv);
 int toile_command_solvers(int argc, char **argv);
 int toile_command_verify(int argc, char **argv);
+int toile_command_wedge(int argc, char **argv);
 
 /* ---- options ---- */
 
