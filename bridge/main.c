@@ -24,6 +24,7 @@ static const struct command {
     {"bake", toile_command_bake, "simulate a scene into a cache; can be stopped and continued"},
     {"pack", toile_command_pack, "a scene and all its files as one job that any machine can bake"},
     {"wedge", toile_command_wedge, "one scene with many values: plan, bake one, compare them all"},
+    {"submit", toile_command_submit, "bakes to a queue: Slurm, OpenJobDescription, Flamenco, or this machine"},
     {"info", toile_command_info, "what is in a file"},
     {"verify", toile_command_verify, "check every frame of a cache: checksums, stretch, intersections"},
     {"export", toile_command_export, "write a cache for other tools"},

@@ -150,7 +150,7 @@ static toile_status make_grid(axis *axes, int count, json_t *list, toile_error *
             json_object_set(values, axes[i].key, json_array_get(axes[i].values, (size_t)(rest / stride)));
             rest %= stride;
         }
-        status = add(list, NULL, values, error);
+        status = add(list, count == 0 ? json_string("bake") : NULL, values, error);
     }
     return status;
 }
