@@ -14,10 +14,8 @@ static const char *plain(const char *text) {
 static void put_parameters(FILE *out, const toile_farm *farm) {
     fputs("parameterDefinitions:\n"
           "  - name: Wedges\n    type: PATH\n    objectType: DIRECTORY\n    dataFlow: INOUT\n"
-          "    description: The folder of the plan; caches and reports go there too\n    default: ",
-          out);
-    toile_put_quoted(out, plain(farm->folder));
-    fputs("\n  - name: Toile\n    type: STRING\n    description: The program, as the workers find it\n    default: ", out);
+          "    description: The folder of the plan; caches and reports go there too\n"
+          "  - name: Toile\n    type: STRING\n    description: The program, as the workers find it\n    default: ", out);
     toile_put_quoted(out, plain(farm->program));
     fputc('\n', out);
 }
@@ -61,13 +59,27 @@ static void put_export(FILE *out, const toile_farm *farm) {
     put_script(out, arguments);
 }
 
-static toile_status write_openjd(const toile_farm *farm, toile_error *error) {
+/* A template holds no whole paths by default: they come with the job (in the form of Deadline Cloud's bundles). */
+static toile_status write_values(const toile_farm *farm, toile_error *error) {
     toile_text_file file;
     toile_status status = toile_text_begin(&file, error);
     if (status < 0)
         return status;
+    fputs("parameterValues:\n  - name: Wedges\n    value: ", file.out);
+    toile_put_quoted(file.out, farm->folder);
+    fputc('\n', file.out);
+    return toile_text_end(&file, farm, "parameter_values.yaml", false, error);
+}
+
+static toile_status write_openjd(const toile_farm *farm, toile_error *error) {
+    toile_text_file file;
+    toile_status status = write_values(farm, error);
+    if (status >= 0)
+        status = toile_text_begin(&file, error);
+    if (status < 0)
+        return status;
     fprintf(file.out,
-            "# An OpenJobDescription template, made by `toile submit`. Try it here: openjd run template.yaml --step Bake\n"
+            "# An OpenJobDescription template, made by `toile submit`. Try it here: openjd run template.yaml --step Bake -p Wedges=FOLDER\n"
             "# Deadline Cloud: deadline bundle submit THIS_FOLDER\n"
             "specificationVersion: jobtemplate-2023-09\nname: \"%s\"\n"
             "description: Toile bakes each wedge as one task. A task that is run again goes on where it was.\n",
@@ -90,7 +102,7 @@ static int run_openjd(const toile_farm *farm) {
     if (code < 0)
         return toile_complain(TOILE_EXIT_INPUT,
                               "%s/template.yaml is written, but there is no program `deadline` here to submit it with (pip install "
-                              "deadline). Give it to your queue, or try it with: openjd run template.yaml --step Bake",
+                              "deadline). Give it to your queue, or try it with: openjd run template.yaml --step Bake -p Wedges=FOLDER",
                               farm->output);
     return toile_complain(TOILE_EXIT_FAILED, "`deadline bundle submit %s` ended with %d", farm->output, code);
 }
