@@ -61,7 +61,8 @@ static void put_bake(FILE *out, const toile_farm *farm) {
             "if [ $code -eq 5 ] || [ $code -gt 128 ]; then\n"
             "    [ \"${SLURM_RESTART_COUNT:-0}\" -lt $retries ] && again=yes\n"
             "fi\n"
-            "[ $again = yes ] && scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
+            "# Slurm ends the task that it puts back: to end by ourselves meanwhile would confuse it.\n"
+            "[ $again = yes ] && scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && exec sleep 60\n"
             "exit $code\n",
             TOILE_FARM_RETRIES, TOILE_FARM_WAIT, TOILE_FARM_GRACE);
 }
