@@ -79,7 +79,7 @@ static int least_upwards(const char *mount, const char *group, int (*quota)(cons
 }
 
 /* Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH; version 2 has one without controllers. */
-static int from_groups(const char *root) {
+int toile_group_cpus(const char *root) {
     char path[PATH_SIZE], line[PATH_SIZE], mount[PATH_SIZE];
     int least = INT_MAX;
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
@@ -109,8 +109,8 @@ static int from_groups(const char *root) {
     return least;
 }
 
-int toile_allocated_cpus(const char *root) {
-    int least = from_affinity(), slurm = from_slurm(), groups = from_groups(root);
+int toile_allocated_cpus(void) {
+    int least = from_affinity(), slurm = from_slurm(), groups = toile_group_cpus("");
     least = slurm < least ? slurm : least;
     least = groups < least ? groups : least;
     return least < 1 || least == INT_MAX ? 1 : least;

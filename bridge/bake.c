@@ -139,7 +139,7 @@ static toile_status load_scene(bake *b) {
         return status;
     b->world = toile_scene_world(b->scene);
     if (options->threads < 0) {
-        int cpus = toile_allocated_cpus("");
+        int cpus = toile_allocated_cpus();
         toile_sim *sim = toile_world_sim(b->world);
         if (sim && sim->threads > cpus)
             sim->threads = cpus;

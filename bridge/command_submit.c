@@ -205,7 +205,7 @@ static int submit(const submit_options *o) {
         else
             snprintf(farm.output, sizeof farm.output, "%.4000s/farm/%s", farm.folder, engine->name);
         if (engine == &toile_engine_local && farm.slots == 0) {
-            int slots = toile_allocated_cpus("") / farm.cpus;
+            int slots = toile_allocated_cpus() / farm.cpus;
             farm.slots = slots > 1 ? slots : 1;
         }
         status = toile_make_folder(farm.output, &error);

@@ -2,7 +2,6 @@
  * all in order; submitted again, they go on. */
 #include "submit.h"
 
-#include "allocation.h"
 #include "commands.h"
 #include "wedge_report.h"
 
