@@ -1,5 +1,5 @@
-"""Bakes on a farm: the scene as a wedge (many values) or a single bake, given to a queue by the program, and what comes back as
-versions. All that is known of a wedge is in its folder; here is only which folder, and a look at it now and then."""
+"""Bakes on a farm: the scene as a wedge (many values) or a single bake, given to a queue by the program, and what comes back
+as versions. All that is known of a wedge is in its folder; here is only which folder, and a look at it now and then."""
 import atexit
 import json
 import os
@@ -31,7 +31,8 @@ def call(*arguments):
                           stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         lines = [line.removeprefix("toile: ") for line in done.stderr.splitlines() if line.startswith("toile: ")]
-        raise bridge.Failed("INVALID", lines[-1] if lines else f"the program ended with code {done.returncode}: {done.stderr[-300:]}")
+        raise bridge.Failed("INVALID", lines[-1] if lines else
+                            f"the program ended with code {done.returncode}: {done.stderr[-300:]}")
     return done.stdout
 
 
@@ -114,16 +115,22 @@ class TOILE_OT_farm(operators_bake.Captures, bpy.types.Operator):
         "properties, friction, or paths as toile bake --set takes them. Empty: one bake"))
     directory: StringProperty(name="Folder", subtype='DIR_PATH', description=(
         "For the plan and all that comes of it, on a disk that the nodes see; empty: a new one beside the caches"))
-    resume: BoolProperty(name="Go On", options={'SKIP_SAVE'}, description="Submit what is in the folder again instead of capturing")
+    resume: BoolProperty(name="Go On", options={'SKIP_SAVE'},
+                         description="Submit what is in the folder again instead of capturing")
     export: EnumProperty(name="Export", default='NONE', items=[
         ('NONE', "Nothing", ""), ('ABC', "Alembic", ""), ('PC2', "PC2", ""), ('MDD', "MDD", ""), ('OBJ', "OBJ", "")])
     cpus: IntProperty(name="Processors", default=1, min=1, max=256, description="Of one bake")
-    slots: IntProperty(name="At a Time", default=0, min=0, max=10000, description="Bakes at the same time; 0: as many as the queue allows")
-    minutes: IntProperty(name="Minutes", default=240, min=3, max=1000000, description="Longest run of a task; it goes on in another")
-    program: StringProperty(name="Program", subtype='FILE_PATH', description="toile as the nodes find it; empty: the one of this add-on")
+    slots: IntProperty(name="At a Time", default=0, min=0, max=10000,
+                       description="Bakes at the same time; 0: as many as the queue allows")
+    minutes: IntProperty(name="Minutes", default=240, min=3, max=1000000,
+                         description="Longest run of a task; it goes on in another")
+    program: StringProperty(name="Program", subtype='FILE_PATH',
+                            description="toile as the nodes find it; empty: the one of this add-on")
     manager: StringProperty(name="Manager", default="http://localhost:8080", description="Address of the Flamenco Manager")
-    write_only: BoolProperty(name="Only Write Files", description="Write the queue's files for reading and changing, and submit nothing")
-    wait: BoolProperty(name="Wait", options={'SKIP_SAVE'}, description="This Machine: return when all is done; always so in the background")
+    write_only: BoolProperty(name="Only Write Files",
+                             description="Write the queue's files for reading and changing, and submit nothing")
+    wait: BoolProperty(name="Wait", options={'SKIP_SAVE'},
+                       description="This Machine: return when all is done; always so in the background")
 
     @classmethod
     def poll(cls, context):
@@ -171,7 +178,8 @@ class TOILE_OT_farm(operators_bake.Captures, bpy.types.Operator):
             if vary:
                 call("wedge", job, *vary, "-o", self._folder)
             else:
-                call("submit", job, "-o", self._folder, "--engine", "local", "--write-only", os.path.join(self._folder, "farm", "local"))
+                call("submit", job, "-o", self._folder, "--engine", "local", "--write-only",
+                     os.path.join(self._folder, "farm", "local"))
         finally:
             os.remove(job)              # the folder has its own
         self._submit(context)
@@ -196,8 +204,8 @@ class TOILE_OT_farm(operators_bake.Captures, bpy.types.Operator):
     def _start(self, arguments):
         os.makedirs(self._folder, exist_ok=True)
         with open(os.path.join(self._folder, "farm.log"), "wb") as log:
-            process = subprocess.Popen([native.program(), *map(str, arguments), "--progress", "json"], stdout=log, stderr=log,
-                                       stdin=subprocess.DEVNULL, env=_environment(), start_new_session=True)
+            process = subprocess.Popen([native.program(), *map(str, arguments), "--progress", "json"], stdout=log,
+                                       stderr=log, stdin=subprocess.DEVNULL, env=_environment(), start_new_session=True)
         running[self._folder] = process
         if not (bpy.app.background or self.wait):
             return
@@ -207,8 +215,8 @@ class TOILE_OT_farm(operators_bake.Captures, bpy.types.Operator):
         if code == 75:
             self.report({'WARNING'}, f"stopped with {len(failed)} of {len(looks[self._folder])} to do; Go On continues")
         elif code != 0:
-            raise bridge.Failed("INVALID", f"{len(failed)} of {len(looks[self._folder])} are not complete; see {self._folder}/farm.log "
-                                + (failed[0]["message"] if failed else ""))
+            raise bridge.Failed("INVALID", f"{len(failed)} of {len(looks[self._folder])} are not complete; see "
+                                f"{self._folder}/farm.log " + (failed[0]["message"] if failed else ""))
 
 
 class TOILE_OT_farm_cancel(bpy.types.Operator):
@@ -315,7 +323,8 @@ def draw(layout, context):
     column = layout.column(align=True)
     for wedge in found[:SHOWN]:
         row = column.row()
-        row.label(text=f"{wedge['name']}  {wedge['done']}/{wedge['frames']}", icon=ICONS.get(wedge["state"], 'DOT'), translate=False)
+        row.label(text=f"{wedge['name']}  {wedge['done']}/{wedge['frames']}", icon=ICONS.get(wedge["state"], 'DOT'),
+                  translate=False)
         if wedge["done"]:
             row.operator("toile.farm_load", text="", icon='IMPORT').index = wedge["index"]
     if len(found) > SHOWN:

@@ -1,5 +1,6 @@
-/* Processors of an allocation. A queue that runs several tasks on a machine says what is theirs by its variables, by the
- * processors that they may run on, or by a quota of time in a control group; containers use the last two. */
+/* Processors of an allocation. A queue that runs several tasks on a machine says what is theirs by its
+ * variables, by the processors that they may run on, or by a quota of time in a control group; containers use
+ * the last two. */
 #include "allocation.h"
 
 #include <limits.h>
@@ -21,7 +22,8 @@ static int from_slurm(void) {
 
 static int from_affinity(void) {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) /* more processors than the set has room for: no limit known */
+    if (sched_getaffinity(0, sizeof set, &set) !=
+        0) /* more processors than the set has room for: no limit known */
         return INT_MAX;
     return CPU_COUNT(&set);
 }

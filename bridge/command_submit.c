@@ -1,5 +1,5 @@
-/* `toile submit`: the wedges of a plan, or one job, to a queue. What is asked for is kept in DIR/farm.json, so that the same
- * description goes to any engine, and can be changed by hand. */
+/* `toile submit`: the wedges of a plan, or one job, to a queue. What is asked for is kept in DIR/farm.json,
+ * so that the same description goes to any engine, and can be changed by hand. */
 #include "commands.h"
 
 #include "allocation.h"
@@ -14,8 +14,10 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static const toile_engine *const ENGINES[] = {&toile_engine_slurm, &toile_engine_openjd, &toile_engine_flamenco, &toile_engine_local};
-static const char *const ENGINE_NAMES[] = {"slurm", "openjd", "flamenco", "local", NULL}; /* in the same order */
+static const toile_engine *const ENGINES[] = {&toile_engine_slurm, &toile_engine_openjd,
+                                              &toile_engine_flamenco, &toile_engine_local};
+static const char *const ENGINE_NAMES[] = {"slurm", "openjd", "flamenco", "local",
+                                           NULL}; /* in the same order */
 
 typedef struct submit_options {
     const char *source, *folder, *write_only;
@@ -50,12 +52,13 @@ toile_status toile_text_begin(toile_text_file *file, toile_error *error) {
     return file->out ? TOILE_OK : toile_fail_memory(error, "a file");
 }
 
-toile_status toile_text_end(toile_text_file *file, const toile_farm *farm, const char *name, bool executable, toile_error *error) {
+toile_status toile_text_end(toile_text_file *file, const toile_farm *farm, const char *name, bool executable,
+                            toile_error *error) {
     char path[TOILE_WEDGE_PATH];
     bool whole = fclose(file->out) == 0;
     snprintf(path, sizeof path, "%.4000s/%s", farm->output, name);
-    toile_status status =
-        whole ? toile_write_text(path, file->text, file->size, executable, error) : toile_fail_memory(error, "a file");
+    toile_status status = whole ? toile_write_text(path, file->text, file->size, executable, error)
+                                : toile_fail_memory(error, "a file");
     free(file->text);
     return status;
 }
@@ -79,7 +82,8 @@ int toile_run_program(const toile_farm *farm, char *const arguments[]) {
 
 /* ---- the description ---- */
 
-static void take_text(const json_t *root, const char *key, const char *given, const char *otherwise, char *text, size_t size) {
+static void take_text(const json_t *root, const char *key, const char *given, const char *otherwise,
+                      char *text, size_t size) {
     const char *kept = json_string_value(json_object_get(root, key));
     snprintf(text, size, "%s", given ? given : kept ? kept : otherwise);
 }
@@ -87,7 +91,9 @@ static void take_text(const json_t *root, const char *key, const char *given, co
 static int take_number(const json_t *root, const char *key, int given, int otherwise) {
     const json_t *kept = json_object_get(root, key);
     json_int_t value = json_integer_value(kept);
-    return given >= 0 ? given : json_is_integer(kept) && value >= 0 && value <= INT_MAX ? (int)value : otherwise;
+    return given >= 0                                                ? given
+           : json_is_integer(kept) && value >= 0 && value <= INT_MAX ? (int)value
+                                                                     : otherwise;
 }
 
 static void name_job(const toile_plan *plan, char name[64]) {
@@ -112,7 +118,8 @@ static bool is_format(const char *text) {
 }
 
 /* What was given, what farm.json has, what is usual: in this order. */
-static toile_status describe(const submit_options *o, const toile_plan *plan, toile_farm *farm, toile_error *error) {
+static toile_status describe(const submit_options *o, const toile_plan *plan, toile_farm *farm,
+                             toile_error *error) {
     char path[TOILE_WEDGE_PATH], name[64], self[TOILE_WEDGE_PATH] = "toile", export[64];
     snprintf(path, sizeof path, "%.4000s/farm.json", plan->folder);
     json_error_t problem;
@@ -142,27 +149,32 @@ static toile_status describe(const submit_options *o, const toile_plan *plan, to
     if (!farm->name[0])
         snprintf(farm->name, sizeof farm->name, "wedge");
     if (farm->cpus < 1 || farm->cpus > 256 || farm->minutes < 3 || farm->minutes > 1000000)
-        return toile_fail(error, TOILE_INVALID, "cpus %d, minutes %d: a bake has 1 to 256 processors and 3 to 1000000 minutes", farm->cpus,
-                          farm->minutes);
+        return toile_fail(error, TOILE_INVALID,
+                          "cpus %d, minutes %d: a bake has 1 to 256 processors and 3 to 1000000 minutes",
+                          farm->cpus, farm->minutes);
     if (!is_format(farm->formats))
-        return toile_fail(error, TOILE_INVALID, "export %s: there is abc, pc2, mdd, obj, none", farm->formats);
+        return toile_fail(error, TOILE_INVALID, "export %s: there is abc, pc2, mdd, obj, none",
+                          farm->formats);
     if (!is_word(farm->partition))
-        return toile_fail(error, TOILE_INVALID, "partition %s: a name of letters, digits, dots, dashes", farm->partition);
+        return toile_fail(error, TOILE_INVALID, "partition %s: a name of letters, digits, dots, dashes",
+                          farm->partition);
     if (strpbrk(farm->manager, "\"'\\ \n$`}") || strpbrk(farm->folder, "\n") || strpbrk(farm->program, "\n"))
-        return toile_fail(error, TOILE_INVALID, "a path or address has a quote or a line break in it; choose another");
+        return toile_fail(error, TOILE_INVALID,
+                          "a path or address has a quote or a line break in it; choose another");
     return TOILE_OK;
 }
 
 static toile_status keep(const toile_farm *farm, toile_error *error) {
     char path[TOILE_WEDGE_PATH];
-    json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:s, s:s}", "toile_farm", 1, "name", farm->name, "plan",
-                             "plan.json", "program", farm->program, "cpus", farm->cpus, "memory_mb", farm->memory, "minutes",
-                             farm->minutes, "slots", farm->slots, "export", farm->formats, "partition", farm->partition, "manager",
-                             farm->manager);
+    json_t *root =
+        json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:s, s:s}", "toile_farm", 1, "name",
+                  farm->name, "plan", "plan.json", "program", farm->program, "cpus", farm->cpus, "memory_mb",
+                  farm->memory, "minutes", farm->minutes, "slots", farm->slots, "export", farm->formats,
+                  "partition", farm->partition, "manager", farm->manager);
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     snprintf(path, sizeof path, "%.4000s/farm.json", farm->folder);
-    toile_status status =
-        text ? toile_write_text(path, text, strlen(text), false, error) : toile_fail_memory(error, "the description");
+    toile_status status = text ? toile_write_text(path, text, strlen(text), false, error)
+                               : toile_fail_memory(error, "the description");
     free(text);
     json_decref(root);
     return status;
@@ -174,15 +186,21 @@ static toile_status keep(const toile_farm *farm, toile_error *error) {
 static toile_status find_plan(const submit_options *o, toile_plan *plan, toile_error *error) {
     if (toile_plan_exists(o->source) && !o->folder) {
         if (o->sets.count || o->frames.given)
-            return toile_fail(error, TOILE_INVALID, "%s has its plan; --set and --frames go with a scene or job", o->source);
+            return toile_fail(error, TOILE_INVALID,
+                              "%s has its plan; --set and --frames go with a scene or job", o->source);
         return toile_plan_read(o->source, plan, error);
     }
     if (!o->folder)
-        return toile_fail(error, TOILE_INVALID,
-                          "%s is not a folder with a plan. A scene or job needs a folder for what is made from it: -o DIR", o->source);
+        return toile_fail(
+            error, TOILE_INVALID,
+            "%s is not a folder with a plan. A scene or job needs a folder for what is made from it: -o DIR",
+            o->source);
     char notes[512];
-    const toile_plan_request request = {
-        .scene_path = o->source, .folder = o->folder, .sets = o->sets.items, .set_count = o->sets.count, .frames = o->frames};
+    const toile_plan_request request = {.scene_path = o->source,
+                                        .folder = o->folder,
+                                        .sets = o->sets.items,
+                                        .set_count = o->sets.count,
+                                        .frames = o->frames};
     toile_status status = toile_plan_make(&request, plan, notes, sizeof notes, error);
     if (status >= 0 && notes[0])
         printf("note: %s\n", notes);
@@ -228,36 +246,54 @@ int toile_command_submit(int argc, char **argv) {
     o.sets.items = calloc((size_t)argc, sizeof(char *));
     int exit_code;
     const toile_option options[] = {
-        {"--engine", NULL, TOILE_OPTION_CHOICE, &o.engine, "ENGINE", "slurm, openjd, flamenco or local", ENGINE_NAMES},
-        {"--write-only", NULL, TOILE_OPTION_TEXT, &o.write_only, "OUT", "write the engine's files there and submit nothing", NULL},
-        {"--export", NULL, TOILE_OPTION_TEXT, &o.format, "abc|pc2|mdd|obj|none", "export each wedge after its bake", NULL},
+        {"--engine", NULL, TOILE_OPTION_CHOICE, &o.engine, "ENGINE", "slurm, openjd, flamenco or local",
+         ENGINE_NAMES},
+        {"--write-only", NULL, TOILE_OPTION_TEXT, &o.write_only, "OUT",
+         "write the engine's files there and submit nothing", NULL},
+        {"--export", NULL, TOILE_OPTION_TEXT, &o.format, "abc|pc2|mdd|obj|none",
+         "export each wedge after its bake", NULL},
         {"--cpus", NULL, TOILE_OPTION_WHOLE, &o.cpus, "N", "processors of one bake; 1", NULL},
-        {"--memory", NULL, TOILE_OPTION_WHOLE, &o.memory, "MB", "memory of one bake; as the queue has it", NULL},
-        {"--minutes", NULL, TOILE_OPTION_WHOLE, &o.minutes, "M", "longest run of one task; it goes on in another. 240", NULL},
-        {"--slots", NULL, TOILE_OPTION_WHOLE, &o.slots, "N", "bakes at the same time; local: as many as there are processors", NULL},
+        {"--memory", NULL, TOILE_OPTION_WHOLE, &o.memory, "MB", "memory of one bake; as the queue has it",
+         NULL},
+        {"--minutes", NULL, TOILE_OPTION_WHOLE, &o.minutes, "M",
+         "longest run of one task; it goes on in another. 240", NULL},
+        {"--slots", NULL, TOILE_OPTION_WHOLE, &o.slots, "N",
+         "bakes at the same time; local: as many as there are processors", NULL},
         {"--name", NULL, TOILE_OPTION_TEXT, &o.name, "NAME", "of the job; else the folder's", NULL},
-        {"--program", NULL, TOILE_OPTION_TEXT, &o.program, "PATH", "toile as the nodes find it; else where this one is", NULL},
+        {"--program", NULL, TOILE_OPTION_TEXT, &o.program, "PATH",
+         "toile as the nodes find it; else where this one is", NULL},
         {"--partition", NULL, TOILE_OPTION_TEXT, &o.partition, "P", "of Slurm", NULL},
         {"--manager", NULL, TOILE_OPTION_TEXT, &o.manager, "URL", "of Flamenco; http://localhost:8080", NULL},
-        {"--output", "-o", TOILE_OPTION_TEXT, &o.folder, "DIR", "for a scene or job: the folder for its plan and cache", NULL},
+        {"--output", "-o", TOILE_OPTION_TEXT, &o.folder, "DIR",
+         "for a scene or job: the folder for its plan and cache", NULL},
         {"--set", NULL, TOILE_OPTION_LIST, &o.sets, "PATH=VALUE", "for a scene or job: as for bake", NULL},
         {"--frames", NULL, TOILE_OPTION_FRAMES, &o.frames, "A-B", "for a scene or job: as for bake", NULL},
-        {"--progress", NULL, TOILE_OPTION_CHOICE, &o.mode, "MODE", "of local: auto, json or none", toile_progress_modes},
+        {"--progress", NULL, TOILE_OPTION_CHOICE, &o.mode, "MODE", "of local: auto, json or none",
+         toile_progress_modes},
     };
     const toile_syntax syntax = {
-        "toile submit DIR --engine slurm|openjd|flamenco|local [--write-only OUT] [--export abc] [--cpus N] [--memory MB]\n"
+        "toile submit DIR --engine slurm|openjd|flamenco|local [--write-only OUT] [--export abc] [--cpus N] "
+        "[--memory MB]\n"
         "       [--minutes M] [--slots N] [--name NAME] [--program PATH] [--partition P] [--manager URL]\n"
         "       toile submit JOB -o DIR --engine ... (one bake)",
-        "Gives the wedges of a plan to a queue: bakes, exports after them, a report at the end. Every engine runs the same commands on\n"
-        "the same folder, which all nodes must see, from one description, DIR/farm.json, where options are kept for the next time. The\n"
-        "engine's files (DIR/farm/ENGINE) are for reading and changing. local runs a few processes here until all are done; Ctrl-C\n"
+        "Gives the wedges of a plan to a queue: bakes, exports after them, a report at the end. Every engine "
+        "runs the same commands on\n"
+        "the same folder, which all nodes must see, from one description, DIR/farm.json, where options are "
+        "kept for the next time. The\n"
+        "engine's files (DIR/farm/ENGINE) are for reading and changing. local runs a few processes here "
+        "until all are done; Ctrl-C\n"
         "stops them in order (75), and the same command goes on.",
-        options, COUNT(options), operand_names, COUNT(operand_names)};
+        options,
+        COUNT(options),
+        operand_names,
+        COUNT(operand_names)};
     if (!o.sets.items)
         exit_code = toile_complain(TOILE_EXIT_FAILED, "not enough memory for the options");
     else if (toile_parse_options(&syntax, argc, argv, &o.source, &exit_code))
-        exit_code = o.engine < 0 ? toile_complain(TOILE_EXIT_USAGE, "to which queue? Give --engine slurm, openjd, flamenco or local")
-                                 : submit(&o);
+        exit_code = o.engine < 0
+                        ? toile_complain(TOILE_EXIT_USAGE,
+                                         "to which queue? Give --engine slurm, openjd, flamenco or local")
+                        : submit(&o);
     free(o.sets.items);
     return exit_code;
 }

@@ -23,9 +23,10 @@ static json_t *describe(const toile_heartbeat *h, const char *state, const char 
     if (gmtime_r(&now, &parts))
         strftime(updated, sizeof updated, "%Y-%m-%dT%H:%M:%SZ", &parts);
     int frames = h->def.last - h->def.first + 1, done = h->frame - h->def.first + 1;
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "state", state, "updated", updated,
-                               "file", h->def.file, "host", host, "process", (int)getpid(), "first", h->def.first, "last",
-                               h->def.last, "frame", h->frame, "done", done, "frames", frames);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "state", state, "updated", updated,
+                  "file", h->def.file, "host", host, "process", (int)getpid(), "first", h->def.first, "last",
+                  h->def.last, "frame", h->frame, "done", done, "frames", frames);
     json_object_set_new(object, "percent", json_real(frames > 0 ? 100.0 * done / frames : 100));
     json_object_set_new(object, "elapsed", json_real(toile_now() - h->started));
     json_object_set_new(object, "in_frame", json_real(toile_now() - h->frame_began));
@@ -37,17 +38,20 @@ static json_t *describe(const toile_heartbeat *h, const char *state, const char 
 /* Written beside and renamed: a reader never sees half of it. */
 static bool write_file(const char *path, json_t *object) {
     char temporary[4096];
-    if (!object || snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof temporary)
+    if (!object ||
+        snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof temporary)
         return false;
     FILE *file = fopen(temporary, "w");
-    bool written = file && json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && fputc('\n', file) != EOF;
+    bool written = file && json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 &&
+                   fputc('\n', file) != EOF;
     written = file && fclose(file) == 0 && written && rename(temporary, path) == 0;
     if (!written && file)
         unlink(temporary);
     return written;
 }
 
-/* With the mutex held, which is let go while the disk is waited for. A file that cannot be written harms no bake. */
+/* With the mutex held, which is let go while the disk is waited for. A file that cannot be written harms no
+ * bake. */
 static void beat(toile_heartbeat *h, const char *state, const char *message) {
     if (!h->path)
         return;
@@ -110,7 +114,8 @@ toile_status toile_heartbeat_start(toile_heartbeat *h, const toile_heartbeat_def
     if (failed) {
         pthread_cond_destroy(&h->wake);
         pthread_mutex_destroy(&h->mutex);
-        return toile_fail(error, TOILE_NO_MEMORY, "a thread for the heartbeat cannot be started: %s", strerror(failed));
+        return toile_fail(error, TOILE_NO_MEMORY, "a thread for the heartbeat cannot be started: %s",
+                          strerror(failed));
     }
     h->running = true;
     return TOILE_OK;

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <zlib.h>
 
-toile_status toile_image_create(toile_memory *memory, int width, int height, uint8_t grey, toile_image *image, toile_error *error) {
+toile_status toile_image_create(toile_memory *memory, int width, int height, uint8_t grey, toile_image *image,
+                                toile_error *error) {
     *image = (toile_image){width, height, NULL};
     if (width < 1 || height < 1 || width > 32767 || height > 32767)
         return toile_fail(error, TOILE_INVALID, "a picture of %d x %d is not possible", width, height);
@@ -38,8 +39,9 @@ void toile_image_box(toile_image *image, int left, int top, int width, int heigh
 
 /* ---- words: letters as strokes ---- */
 
-/* From '!' on. Strokes are separated by blanks; a stroke is points of two digits, x from 0 to 4 and y from 0 to 8, where 2 is the
- * line that letters stand on, 6 the height of small ones, 8 that of capitals. */
+/* From '!' on. Strokes are separated by blanks; a stroke is points of two digits, x from 0 to 4 and y from 0
+ * to 8, where 2 is the line that letters stand on, 6 the height of small ones, 8 that of capitals. */
+/* clang-format off */
 static const char *const LETTERS[] = {
     /* ! " # $ */ "2824 2322", "1816 3836", "1218 3238 0646 0444", "473818070615354443321203 2921",
     /* % & ' ( */ "0248 0817 4332", "42071828371603123243", "2826", "38262432",
@@ -65,6 +67,7 @@ static const char *const LETTERS[] = {
     /* u v w x */ "0603123243 4642", "062246", "0612253246", "0642 4602",
     /* y z { | */ "0622 4610", "06460242", "38272615242332", "2822",
     /* } ~     */ "18272635242312", "0415253435"};
+/* clang-format on */
 static const char BOX[] = "0208484202";
 
 static void dab(toile_image *image, int x, int y, double cover, const uint8_t colour[3]) {
@@ -76,7 +79,8 @@ static void dab(toile_image *image, int x, int y, double cover, const uint8_t co
 }
 
 /* A line with round ends: every pixel by its distance. */
-static void draw_line(toile_image *image, const double a[2], const double b[2], double radius, const uint8_t colour[3]) {
+static void draw_line(toile_image *image, const double a[2], const double b[2], double radius,
+                      const uint8_t colour[3]) {
     double u[2] = {b[0] - a[0], b[1] - a[1]}, length = u[0] * u[0] + u[1] * u[1];
     for (int y = (int)(fmin(a[1], b[1]) - radius - 1); y <= (int)(fmax(a[1], b[1]) + radius + 1); y++)
         for (int x = (int)(fmin(a[0], b[0]) - radius - 1); x <= (int)(fmax(a[0], b[0]) + radius + 1); x++) {
@@ -86,7 +90,8 @@ static void draw_line(toile_image *image, const double a[2], const double b[2], 
         }
 }
 
-static void draw_letter(toile_image *image, double left, double top, double unit, const uint8_t colour[3], const char *strokes) {
+static void draw_letter(toile_image *image, double left, double top, double unit, const uint8_t colour[3],
+                        const char *strokes) {
     double from[2] = {0, 0};
     bool pen = false;
     for (const char *at = strokes; *at;) {
@@ -104,8 +109,8 @@ static void draw_letter(toile_image *image, double left, double top, double unit
     }
 }
 
-void toile_image_text(toile_image *image, double left, double top, double height, double room, const uint8_t colour[3],
-                      const char *text) {
+void toile_image_text(toile_image *image, double left, double top, double height, double room,
+                      const uint8_t colour[3], const char *text) {
     double unit = height / 9, advance = 5.8 * unit, end = left + room;
     for (; *text && left + 5 * unit <= end; left += advance, text++) {
         unsigned char c = (unsigned char)*text;
@@ -134,7 +139,8 @@ static size_t put_chunk(uint8_t *at, const char *name, const uint8_t *data, size
     return size + 12;
 }
 
-toile_status toile_image_write_png(toile_memory *memory, const toile_image *image, const char *path, toile_error *error) {
+toile_status toile_image_write_png(toile_memory *memory, const toile_image *image, const char *path,
+                                   toile_error *error) {
     size_t row = 3 * (size_t)image->width, raw_size = (row + 1) * (size_t)image->height;
     uLongf packed = compressBound((uLong)raw_size);
     uint8_t *raw = toile_alloc(memory, raw_size, 1), *file = toile_alloc(memory, packed + 128, 1);

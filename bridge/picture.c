@@ -1,5 +1,6 @@
-/* A depth buffer with twice as many samples as pixels in each direction, smooth normals, one lamp with a shadow map (Williams
- * 1978), light from the sky. Cloth is seen from both sides: a normal is turned towards the viewer. */
+/* A depth buffer with twice as many samples as pixels in each direction, smooth normals, one lamp with a
+ * shadow map (Williams 1978), light from the sky. Cloth is seen from both sides: a normal is turned towards
+ * the viewer. */
 #include "picture.h"
 
 #include "vec3.h"
@@ -16,20 +17,21 @@ typedef struct corner {
 
 struct toile_picture {
     toile_memory *memory;
-    int size;            /* pixels; all else counts samples */
+    int size; /* pixels; all else counts samples */
     corner *corners;
-    int *triangles;      /* (x 3) */
-    double *colours;     /* per triangle, (x 3) */
+    int *triangles;  /* (x 3) */
+    double *colours; /* per triangle, (x 3) */
     size_t corner_count, corner_room, triangle_count, triangle_room;
-    float *depth;        /* inverse distance, (samples) */
-    float *shadow;       /* distance along the lamp's ray, (SHADOW x SHADOW) */
-    float *light;        /* linear colour, (samples x 3) */
+    float *depth;  /* inverse distance, (samples) */
+    float *shadow; /* distance along the lamp's ray, (SHADOW x SHADOW) */
+    float *light;  /* linear colour, (samples x 3) */
     double lamp_axes[3][3], lamp_low[2], lamp_scale;
 };
 
 /* ---- meshes ---- */
 
-toile_status toile_picture_create(toile_memory *memory, int size, toile_picture **result, toile_error *error) {
+toile_status toile_picture_create(toile_memory *memory, int size, toile_picture **result,
+                                  toile_error *error) {
     toile_picture *p = *result = toile_alloc(memory, 1, sizeof *p);
     size_t samples = (size_t)(SAMPLES * size) * (size_t)(SAMPLES * size);
     if (p)
@@ -74,7 +76,8 @@ static bool grow(toile_memory *memory, void *block, size_t used, size_t room, si
 static toile_status make_room(toile_picture *p, size_t corners, size_t triangles, toile_error *error) {
     size_t c = p->corner_count + corners, t = p->triangle_count + triangles;
     if (!grow(p->memory, &p->corners, p->corner_count, p->corner_room, c, sizeof *p->corners) ||
-        !grow(p->memory, &p->triangles, 3 * p->triangle_count, 3 * p->triangle_room, 3 * t, sizeof *p->triangles) ||
+        !grow(p->memory, &p->triangles, 3 * p->triangle_count, 3 * p->triangle_room, 3 * t,
+              sizeof *p->triangles) ||
         !grow(p->memory, &p->colours, 3 * p->triangle_count, 3 * p->triangle_room, 3 * t, sizeof *p->colours))
         return toile_fail_memory(error, "a picture");
     p->corner_room = c > p->corner_room ? c : p->corner_room;
@@ -93,8 +96,9 @@ static bool finite_triangle(const double *positions, const int *triangle, int ve
     return true;
 }
 
-toile_status toile_picture_add(toile_picture *p, int vertex_count, const double *positions, int triangle_count,
-                               const int *triangles, const double colour[3], toile_error *error) {
+toile_status toile_picture_add(toile_picture *p, int vertex_count, const double *positions,
+                               int triangle_count, const int *triangles, const double colour[3],
+                               toile_error *error) {
     toile_status status = make_room(p, (size_t)vertex_count, (size_t)triangle_count, error);
     if (status < 0)
         return status;
@@ -311,7 +315,8 @@ static void draw_triangles(toile_picture *p, const toile_camera *camera) {
         double at[3][2], nearest = 1e30;
         for (int k = 0; k < 3; k++) {
             const corner *c = job.corners[k] = &p->corners[p->triangles[3 * t + (size_t)k]];
-            double d[3] = {c->position[0] - camera->eye[0], c->position[1] - camera->eye[1], c->position[2] - camera->eye[2]};
+            double d[3] = {c->position[0] - camera->eye[0], c->position[1] - camera->eye[1],
+                           c->position[2] - camera->eye[2]};
             double away = dot(d, camera->forward);
             nearest = fmin(nearest, away);
             job.inverse[k] = 1 / away;
@@ -331,7 +336,8 @@ static uint8_t to_srgb(double light) {
     return (uint8_t)lrint(255 * fmin(1, fmax(0, v)));
 }
 
-toile_status toile_picture_draw(toile_picture *p, const toile_camera *camera, toile_image *image, toile_error *error) {
+toile_status toile_picture_draw(toile_picture *p, const toile_camera *camera, toile_image *image,
+                                toile_error *error) {
     int samples = SAMPLES * p->size;
     for (int y = 0; y < samples; y++) {
         float ground = (float)(0.78 - 0.22 * y / samples); /* lighter above */
@@ -349,9 +355,11 @@ toile_status toile_picture_draw(toile_picture *p, const toile_camera *camera, to
             for (int i = 0; i < 3; i++) {
                 double sum = 0;
                 for (int s = 0; s < SAMPLES * SAMPLES; s++)
-                    sum += p->light[3 * ((size_t)(SAMPLES * y + s / SAMPLES) * (size_t)samples + (size_t)(SAMPLES * x + s % SAMPLES)) +
+                    sum += p->light[3 * ((size_t)(SAMPLES * y + s / SAMPLES) * (size_t)samples +
+                                         (size_t)(SAMPLES * x + s % SAMPLES)) +
                                     (size_t)i];
-                image->rgb[3 * ((size_t)y * (size_t)p->size + (size_t)x) + (size_t)i] = to_srgb(sum / (SAMPLES * SAMPLES));
+                image->rgb[3 * ((size_t)y * (size_t)p->size + (size_t)x) + (size_t)i] =
+                    to_srgb(sum / (SAMPLES * SAMPLES));
             }
     return status;
 }

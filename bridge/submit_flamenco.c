@@ -1,6 +1,6 @@
-/* Flamenco 3.3 and later (https://flamenco.blender.org): a job type, which goes into the folder `scripts` beside flamenco-manager
- * once, and the job as its API takes it (POST /api/v3/jobs). The job type is the same for every job; all that differs is in the
- * settings. */
+/* Flamenco 3.3 and later (https://flamenco.blender.org): a job type, which goes into the folder `scripts`
+ * beside flamenco-manager once, and the job as its API takes it (POST /api/v3/jobs). The job type is the same
+ * for every job; all that differs is in the settings. */
 #include "submit.h"
 
 #include "commands.h"
@@ -8,6 +8,7 @@
 #include <string.h>
 
 /* In the form that every JavaScript since 2009 reads. */
+/* clang-format off */
 static const char JOB_TYPE[] =
     "// Toile for Flamenco 3.3 and later: put this file into the folder `scripts` beside flamenco-manager, and restart that.\n"
     "// A task that is run again goes on where it was, so failed tasks may be requeued at will.\n"
@@ -56,6 +57,7 @@ static const char JOB_TYPE[] =
     "    }\n"
     "    job.addTask(report);\n"
     "}\n";
+/* clang-format on */
 
 static toile_status write_type(const toile_farm *farm, toile_error *error) {
     toile_text_file file;
@@ -71,10 +73,12 @@ static toile_status write_job(const toile_farm *farm, toile_error *error) {
     toile_status status = toile_text_begin(&file, error);
     if (status < 0)
         return status;
-    json_t *settings = json_pack("{s:s, s:i, s:s, s:i, s:s, s:i}", "wedges", farm->folder, "tasks", farm->plan->count, "toile",
-                                 farm->program, "threads", farm->cpus, "format", farm->formats, "lock_wait", TOILE_FARM_WAIT);
-    json_t *job = json_pack("{s:s, s:s, s:i, s:s, s:o, s:{s:s}}", "name", farm->name, "type", "toile-wedge", "priority", 50,
-                            "submitter_platform", "linux", "settings", settings, "metadata", "project", farm->name);
+    json_t *settings = json_pack("{s:s, s:i, s:s, s:i, s:s, s:i}", "wedges", farm->folder, "tasks",
+                                 farm->plan->count, "toile", farm->program, "threads", farm->cpus, "format",
+                                 farm->formats, "lock_wait", TOILE_FARM_WAIT);
+    json_t *job =
+        json_pack("{s:s, s:s, s:i, s:s, s:o, s:{s:s}}", "name", farm->name, "type", "toile-wedge", "priority",
+                  50, "submitter_platform", "linux", "settings", settings, "metadata", "project", farm->name);
     if (job)
         json_dumpf(job, file.out, JSON_INDENT(2));
     fputc('\n', file.out);
@@ -87,11 +91,13 @@ static toile_status write_submit(const toile_farm *farm, toile_error *error) {
     toile_status status = toile_text_begin(&file, error);
     if (status < 0)
         return status;
-    fputs("#!/bin/bash\n# Gives job.json to the manager, which must know the job type (toile_wedge.js in its `scripts`).\n"
+    fputs("#!/bin/bash\n# Gives job.json to the manager, which must know the job type (toile_wedge.js in its "
+          "`scripts`).\n"
           "set -euo pipefail\ncd \"$(dirname \"$0\")\"\nmanager=${FLAMENCO_MANAGER:-",
           file.out);
     toile_put_word(file.out, farm->manager);
-    fputs("}\ncurl --fail-with-body --silent --show-error --header 'Content-Type: application/json' --data @job.json "
+    fputs("}\ncurl --fail-with-body --silent --show-error --header 'Content-Type: application/json' --data "
+          "@job.json "
           "\"$manager/api/v3/jobs\"\n",
           file.out);
     return toile_text_end(&file, farm, "submit.sh", true, error);
@@ -109,7 +115,8 @@ static int run_flamenco(const toile_farm *farm) {
     int code = toile_run_program(farm, arguments);
     return code == 0 ? 0
                      : toile_complain(TOILE_EXIT_FAILED,
-                                      "the manager at %s did not take the job (submit.sh ended with %d). Is it there (--manager URL), and "
+                                      "the manager at %s did not take the job (submit.sh ended with %d). Is "
+                                      "it there (--manager URL), and "
                                       "is %s/toile_wedge.js in its folder `scripts`?",
                                       farm->manager, code, farm->output);
 }

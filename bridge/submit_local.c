@@ -1,5 +1,5 @@
-/* The queue of one machine: a bounded number of processes, each a wedge's bake or export as any farm would run it. Ctrl-C ends them
- * all in order; submitted again, they go on. */
+/* The queue of one machine: a bounded number of processes, each a wedge's bake or export as any farm would
+ * run it. Ctrl-C ends them all in order; submitted again, they go on. */
 #include "submit.h"
 
 #include "commands.h"
@@ -20,7 +20,8 @@
 #define TELL_SECONDS 2.0
 
 typedef enum task_state { WAITS_TO_BAKE, BAKES, WAITS_TO_EXPORT, EXPORTS, DONE, FAILED, STOPPED } task_state;
-static const char *const STATES[] = {"waiting", "baking", "baked", "exporting", "complete", "failed", "stopped"};
+static const char *const STATES[] = {"waiting",  "baking", "baked",  "exporting",
+                                     "complete", "failed", "stopped"};
 
 typedef struct task {
     task_state state;
@@ -32,7 +33,7 @@ typedef struct queue {
     const toile_farm *farm;
     task *tasks;
     int count, running, slots;
-    bool bar;      /* the cursor stands behind a line that is written over */
+    bool bar; /* the cursor stands behind a line that is written over */
     double told;
 } queue;
 
@@ -82,11 +83,11 @@ static void become(const toile_farm *farm, int index, bool export) {
     snprintf(grace, sizeof grace, "%d", TOILE_FARM_GRACE);
     snprintf(wait, sizeof wait, "%d", TOILE_FARM_WAIT);
     if (export)
-        execlp(farm->program, farm->program, "wedge", farm->folder, "--index", number, "--export", farm->formats, "--progress", "none",
-               (char *)NULL);
+        execlp(farm->program, farm->program, "wedge", farm->folder, "--index", number, "--export",
+               farm->formats, "--progress", "none", (char *)NULL);
     else
-        execlp(farm->program, farm->program, "wedge", farm->folder, "--index", number, "--threads", cpus, "--grace", grace, "--wait",
-               wait, (char *)NULL);
+        execlp(farm->program, farm->program, "wedge", farm->folder, "--index", number, "--threads", cpus,
+               "--grace", grace, "--wait", wait, (char *)NULL);
     toile_complain(TOILE_EXIT_IO, "%s cannot be run: %s", farm->program, strerror(errno));
     _exit(TOILE_EXIT_IO);
 }
@@ -130,7 +131,8 @@ static void ended(queue *q, task *t, int status) {
 static void collect(queue *q) {
     int status;
     for (int i = 0; i < q->count; i++)
-        if (is_running(q->tasks[i].state) && waitpid(q->tasks[i].process, &status, WNOHANG) == q->tasks[i].process) {
+        if (is_running(q->tasks[i].state) &&
+            waitpid(q->tasks[i].process, &status, WNOHANG) == q->tasks[i].process) {
             ended(q, &q->tasks[i], status);
             tell_task(q, i);
         }
@@ -171,8 +173,9 @@ static void tell_task(queue *q, int index) {
     const task *t = &q->tasks[index];
     const char *name = toile_plan_name(q->farm->plan, index);
     if (q->farm->mode == TOILE_PROGRESS_JSON)
-        print_event(json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:i}", "event", "wedge", "index", index, "name", name, "state",
-                              STATES[t->state], "exit_code", t->code, "done", count_of(q, DONE), "of", q->count));
+        print_event(json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:i}", "event", "wedge", "index", index, "name",
+                              name, "state", STATES[t->state], "exit_code", t->code, "done",
+                              count_of(q, DONE), "of", q->count));
     else if (t->state == FAILED || (t->state == WAITS_TO_BAKE && t->tries > 0)) {
         end_bar(q);
         fprintf(stderr, "toile: %s ended with %d%s; see %s/bake_%d.log\n", name, t->code,
@@ -195,18 +198,18 @@ static void tell_all(queue *q) {
         return;
     q->told = toile_now();
     for (int i = 0; i < q->count; i++)
-        sum += q->tasks[i].state == BAKES                                        ? percent_of(q->farm->plan, i)
+        sum += q->tasks[i].state == BAKES ? percent_of(q->farm->plan, i)
                : q->tasks[i].state == WAITS_TO_BAKE || q->tasks[i].state == FAILED ? 0
-                                                                                 : 100;
+                                                                                   : 100;
     double percent = sum / q->count;
     if (q->farm->mode == TOILE_PROGRESS_JSON) {
-        print_event(json_pack("{s:s, s:i, s:i, s:i, s:f}", "event", "farm", "done", count_of(q, DONE), "running", q->running, "of",
-                              q->count, "percent", percent));
+        print_event(json_pack("{s:s, s:i, s:i, s:i, s:f}", "event", "farm", "done", count_of(q, DONE),
+                              "running", q->running, "of", q->count, "percent", percent));
         return;
     }
     bool terminal = isatty(STDERR_FILENO);
-    fprintf(stderr, "%s%d of %d done, %d running, %.0f %%%s", terminal ? "\r" : "", count_of(q, DONE), q->count, q->running, percent,
-            terminal ? "\033[K" : "\n");
+    fprintf(stderr, "%s%d of %d done, %d running, %.0f %%%s", terminal ? "\r" : "", count_of(q, DONE),
+            q->count, q->running, percent, terminal ? "\033[K" : "\n");
     fflush(stderr);
     q->bar = terminal;
 }
@@ -219,7 +222,8 @@ static toile_status write_local(const toile_farm *farm, toile_error *error) {
     if (status < 0)
         return status;
     FILE *out = file.out;
-    fputs("#!/bin/bash\n# Everything on this machine, a few at a time. Made by `toile submit`; run again, it goes on where it was.\n"
+    fputs("#!/bin/bash\n# Everything on this machine, a few at a time. Made by `toile submit`; run again, it "
+          "goes on where it was.\n"
           "set -uo pipefail\ntoile=",
           out);
     toile_put_word(out, farm->program);
@@ -230,7 +234,9 @@ static toile_status write_local(const toile_farm *farm, toile_error *error) {
             "seq 0 %d | xargs -P $slots -I N \"$toile\" wedge \"$wedges\" --index N --threads %d\n",
             farm->slots, farm->plan->count - 1, farm->cpus);
     if (farm->formats[0])
-        fprintf(out, "seq 0 %d | xargs -P $slots -I N \"$toile\" wedge \"$wedges\" --index N --export %s --progress none\n",
+        fprintf(out,
+                "seq 0 %d | xargs -P $slots -I N \"$toile\" wedge \"$wedges\" --index N --export %s "
+                "--progress none\n",
                 farm->plan->count - 1, farm->formats);
     fputs("\"$toile\" wedge report \"$wedges\"\n", out);
     return toile_text_end(&file, farm, "run.sh", true, error);
@@ -243,7 +249,8 @@ static int tell_end(queue *q) {
         if (q->tasks[i].state == FAILED)
             first = q->tasks[i].code;
     if (stops) {
-        fprintf(stderr, "toile: stopped; %d of %d are done. The same command goes on\n", count_of(q, DONE), q->count);
+        fprintf(stderr, "toile: stopped; %d of %d are done. The same command goes on\n", count_of(q, DONE),
+                q->count);
         return 75;
     }
     int stopped = count_of(q, STOPPED);

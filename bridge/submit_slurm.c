@@ -1,8 +1,9 @@
 /* Slurm: an array job that bakes, one that exports each wedge when its bake is done, one for the report.
  *
- * A task whose time is nearly over is told by USR1, which goes to the script (B:) since nothing else of a batch job would get it. It
- * passes it on, Toile leaves with 75, and the script puts the task back into the queue; so it does, a few times, when Toile was
- * killed or a disk failed. A drained, lost or preempted node needs nothing of this: --requeue does. */
+ * A task whose time is nearly over is told by USR1, which goes to the script (B:) since nothing else of a
+ * batch job would get it. It passes it on, Toile leaves with 75, and the script puts the task back into the
+ * queue; so it does, a few times, when Toile was killed or a disk failed. A drained, lost or preempted node
+ * needs nothing of this: --requeue does. */
 #include "submit.h"
 
 #include "commands.h"
@@ -10,7 +11,8 @@
 #include <string.h>
 
 static void put_head(FILE *out, const toile_farm *farm, const char *what, const char *about) {
-    fprintf(out, "#!/bin/bash\n# %s Made by `toile submit`; change what you like, then run submit.sh.\n", about);
+    fprintf(out, "#!/bin/bash\n# %s Made by `toile submit`; change what you like, then run submit.sh.\n",
+            about);
     fprintf(out, "#SBATCH --job-name=%s-%s\n", farm->name, what);
     fputs("#SBATCH --requeue\n#SBATCH --open-mode=append\n", out);
     if (farm->partition[0])
@@ -62,7 +64,8 @@ static void put_bake(FILE *out, const toile_farm *farm) {
             "    [ \"${SLURM_RESTART_COUNT:-0}\" -lt $retries ] && again=yes\n"
             "fi\n"
             "# Slurm ends the task that it puts back: to end by ourselves meanwhile would confuse it.\n"
-            "[ $again = yes ] && scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && exec sleep 60\n"
+            "[ $again = yes ] && scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && exec "
+            "sleep 60\n"
             "exit $code\n",
             TOILE_FARM_RETRIES, TOILE_FARM_WAIT, TOILE_FARM_GRACE);
 }
@@ -70,9 +73,14 @@ static void put_bake(FILE *out, const toile_farm *farm) {
 static void put_export(FILE *out, const toile_farm *farm) {
     put_head(out, farm, "export", "Exports each wedge when its bake is done.");
     put_array(out, farm, "export");
-    fputs("#SBATCH --cpus-per-task=1\n#SBATCH --kill-on-invalid-dep=yes     # of a bake that failed for good\n", out);
+    fputs(
+        "#SBATCH --cpus-per-task=1\n#SBATCH --kill-on-invalid-dep=yes     # of a bake that failed for good\n",
+        out);
     put_names(out, farm);
-    fprintf(out, "\nexec \"$toile\" wedge \"$wedges\" --index \"$SLURM_ARRAY_TASK_ID\" --export %s --progress none\n", farm->formats);
+    fprintf(
+        out,
+        "\nexec \"$toile\" wedge \"$wedges\" --index \"$SLURM_ARRAY_TASK_ID\" --export %s --progress none\n",
+        farm->formats);
 }
 
 static void put_report(FILE *out, const toile_farm *farm) {
@@ -94,11 +102,13 @@ static void put_submit(FILE *out, const toile_farm *farm) {
         fputs("export=$(sbatch --parsable --dependency=aftercorr:$bake export.sbatch)\n"
               "export=${export%%;*}\n",
               out);
-    fprintf(out, "report=$(sbatch --parsable --dependency=afterany:$bake%s report.sbatch)\n", exports ? ":$export" : "");
+    fprintf(out, "report=$(sbatch --parsable --dependency=afterany:$bake%s report.sbatch)\n",
+            exports ? ":$export" : "");
     fprintf(out, "echo \"bake $bake%s report ${report%%%%;*}\"\n", exports ? " export $export" : "");
 }
 
-static toile_status write_file(const toile_farm *farm, const char *name, void (*put)(FILE *, const toile_farm *), toile_error *error) {
+static toile_status write_file(const toile_farm *farm, const char *name,
+                               void (*put)(FILE *, const toile_farm *), toile_error *error) {
     toile_text_file file;
     toile_status status = toile_text_begin(&file, error);
     if (status < 0)
@@ -121,7 +131,8 @@ static int run_slurm(const toile_farm *farm) {
     int code = toile_run_program(farm, arguments);
     return code == 0 ? 0
                      : toile_complain(TOILE_EXIT_FAILED,
-                                      "Slurm did not take the jobs (%s/submit.sh ended with %d). Is this machine one that can submit?",
+                                      "Slurm did not take the jobs (%s/submit.sh ended with %d). Is this "
+                                      "machine one that can submit?",
                                       farm->output, code);
 }
 

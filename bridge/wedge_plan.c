@@ -33,14 +33,16 @@ toile_status toile_make_folder(const char *path, toile_error *error) {
         struct stat info;
         *at = 0;
         if (mkdir(part, 0777) != 0 && !(stat(part, &info) == 0 && S_ISDIR(info.st_mode)))
-            return toile_fail(error, TOILE_IO, "the folder %s cannot be made: %s", part, strerror(errno == EEXIST ? ENOTDIR : errno));
+            return toile_fail(error, TOILE_IO, "the folder %s cannot be made: %s", part,
+                              strerror(errno == EEXIST ? ENOTDIR : errno));
         *at = kept;
         if (!kept)
             return TOILE_OK;
     }
 }
 
-toile_status toile_write_text(const char *path, const char *text, size_t size, bool executable, toile_error *error) {
+toile_status toile_write_text(const char *path, const char *text, size_t size, bool executable,
+                              toile_error *error) {
     char temporary[TOILE_WEDGE_PATH + 32];
     snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, executable ? 0777 : 0666);
@@ -52,7 +54,8 @@ toile_status toile_write_text(const char *path, const char *text, size_t size, b
         return TOILE_OK;
     reason = written ? errno : reason;
     unlink(temporary);
-    return toile_fail(error, TOILE_IO, "%s cannot be written: %s; %s", path, strerror(reason), toile_io_advice(reason));
+    return toile_fail(error, TOILE_IO, "%s cannot be written: %s; %s", path, strerror(reason),
+                      toile_io_advice(reason));
 }
 
 void toile_plain_name(const char *text, char *name, size_t size) {
@@ -115,7 +118,8 @@ static toile_status copy_job(const char *from, const char *to, toile_error *erro
     }
     int reason = errno;
     unlink(temporary);
-    return toile_fail(error, TOILE_IO, "%s cannot be copied to %s: %s; %s", from, to, strerror(reason), toile_io_advice(reason));
+    return toile_fail(error, TOILE_IO, "%s cannot be copied to %s: %s; %s", from, to, strerror(reason),
+                      toile_io_advice(reason));
 }
 
 static bool is_job(const char *path) {
@@ -153,7 +157,8 @@ static toile_status copy_scene(const char *from, const char *to, toile_error *er
     json_error_t problem;
     json_t *root = json_load_file(from, JSON_REJECT_DUPLICATES, &problem);
     if (!root)
-        return toile_fail(error, TOILE_INVALID, "%s:%d: %s", from, problem.line > 0 ? problem.line : 1, problem.text);
+        return toile_fail(error, TOILE_INVALID, "%s:%d: %s", from, problem.line > 0 ? problem.line : 1,
+                          problem.text);
     const char *job = json_string_value(json_object_get(root, "job"));
     char *whole = realpath(from, NULL), *slash = whole ? strrchr(whole, '/') : NULL;
     toile_point_to_files(root, from);
@@ -192,7 +197,9 @@ static void name_wedge(const json_t *entry, int index, int digits, char name[NAM
         size_t used = strlen(text);
         if (!given)
             snprintf(text + used, sizeof text - used, "%s%s-%s", used ? " " : "", dot ? dot + 1 : key,
-                     json_is_string(value) ? json_string_value(value) : dumped ? dumped : "");
+                     json_is_string(value) ? json_string_value(value)
+                     : dumped              ? dumped
+                                           : "");
         free(dumped);
     }
     toile_plain_name(text, plain, sizeof plain - 12);
@@ -202,8 +209,8 @@ static void name_wedge(const json_t *entry, int index, int digits, char name[NAM
 /* ---- making ---- */
 
 /* Loads the scene as a wedge has it. `resolved` may be null. */
-static toile_status try_wedge(const char *scene_path, const json_t *common, const json_t *own, json_t **resolved,
-                              toile_error *error) {
+static toile_status try_wedge(const char *scene_path, const json_t *common, const json_t *own,
+                              json_t **resolved, toile_error *error) {
     size_t count = json_array_size(common) + json_array_size(own), n = 0, i;
     const char **sets = calloc(count + 1, sizeof *sets);
     json_t *text;
@@ -246,8 +253,8 @@ static bool has_news(const json_t *values, json_t *seen) {
     return news;
 }
 
-static toile_status plan_wedges(const char *scene_path, const json_t *scene, bool fixed, json_t *combinations, const json_t *common,
-                                json_t *wedges, toile_error *error) {
+static toile_status plan_wedges(const char *scene_path, const json_t *scene, bool fixed, json_t *combinations,
+                                const json_t *common, json_t *wedges, toile_error *error) {
     int count = (int)json_array_size(combinations), digits = 3, tried = 0;
     for (int most = 1000; most <= count - 1; most *= 10)
         digits++;
@@ -258,7 +265,8 @@ static toile_status plan_wedges(const char *scene_path, const json_t *scene, boo
         json_t *sets = json_array();
         char name[NAME_MOST];
         name_wedge(entry, i, digits, name);
-        status = sets ? toile_wedge_sets(scene, fixed, values, sets, error) : toile_fail_memory(error, "the plan");
+        status =
+            sets ? toile_wedge_sets(scene, fixed, values, sets, error) : toile_fail_memory(error, "the plan");
         if (status >= 0 && tried < TRIED_MOST && has_news(values, seen)) {
             toile_error inner;
             tried++;
@@ -282,9 +290,10 @@ static json_t *texts(const char *const *items, int count) {
     return list;
 }
 
-static json_t *compose(const toile_plan_request *request, const char *scene_name, json_t *common, json_t *wedges) {
-    json_t *root = json_pack("{s:i, s:s, s:O, s:o}", "toile_wedge", 1, "scene", scene_name, "common", common, "vary",
-                             texts(request->vary, request->vary_count));
+static json_t *compose(const toile_plan_request *request, const char *scene_name, json_t *common,
+                       json_t *wedges) {
+    json_t *root = json_pack("{s:i, s:s, s:O, s:o}", "toile_wedge", 1, "scene", scene_name, "common", common,
+                             "vary", texts(request->vary, request->vary_count));
     if (request->frames.given)
         json_object_set_new(root, "frames", json_pack("[i,i]", request->frames.first, request->frames.last));
     if (request->random > 0) {
@@ -298,7 +307,8 @@ static json_t *compose(const toile_plan_request *request, const char *scene_name
 }
 
 /* A plan that is there already must be the same one. */
-static toile_status compare_plan(const toile_plan_request *request, const json_t *root, bool *there, toile_error *error) {
+static toile_status compare_plan(const toile_plan_request *request, const json_t *root, bool *there,
+                                 toile_error *error) {
     toile_plan old;
     *there = false;
     if (!toile_plan_exists(request->folder))
@@ -315,19 +325,22 @@ static toile_status compare_plan(const toile_plan_request *request, const json_t
     toile_plan_free(&old);
     return same ? TOILE_OK
                 : toile_fail(error, TOILE_INVALID,
-                             "%s has another plan (or it was edited). Bake that one with: toile wedge %s --index N; or take another "
+                             "%s has another plan (or it was edited). Bake that one with: toile wedge %s "
+                             "--index N; or take another "
                              "folder for this one",
                              request->folder, request->folder);
 }
 
-toile_status toile_plan_make(const toile_plan_request *request, toile_plan *plan, char *notes, size_t size, toile_error *error) {
+toile_status toile_plan_make(const toile_plan_request *request, toile_plan *plan, char *notes, size_t size,
+                             toile_error *error) {
     json_t *combinations = NULL, *scene = NULL, *root = NULL;
     json_t *common = texts(request->sets, request->set_count), *wedges = json_array();
     char path[TOILE_WEDGE_PATH], *text = NULL;
     bool there = false;
     *plan = (toile_plan){0};
     notes[0] = 0;
-    toile_status status = common && wedges ? toile_vary(request, &combinations, error) : toile_fail_memory(error, "the plan");
+    toile_status status =
+        common && wedges ? toile_vary(request, &combinations, error) : toile_fail_memory(error, "the plan");
     if (status >= 0)
         status = try_wedge(request->scene_path, common, NULL, &scene, error);
     scene_kind kind = status >= 0 ? kind_of(request->scene_path) : SCENE_PLAIN;
@@ -346,10 +359,13 @@ toile_status toile_plan_make(const toile_plan_request *request, toile_plan *plan
     if (status >= 0 && !there) {
         text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
         snprintf(path, sizeof path, "%.4000s/plan.json", request->folder);
-        status = text ? toile_write_text(path, text, strlen(text), false, error) : toile_fail_memory(error, "the plan");
+        status = text ? toile_write_text(path, text, strlen(text), false, error)
+                      : toile_fail_memory(error, "the plan");
     }
     if (kind == SCENE_OTHERS)
-        snprintf(notes, size, "the scene names files that cannot be packed; they must be at the same place on every machine");
+        snprintf(
+            notes, size,
+            "the scene names files that cannot be packed; they must be at the same place on every machine");
     char own[400] = "";
     if (scene)
         toile_wedge_own_fabrics(scene, own, sizeof own);
@@ -408,18 +424,21 @@ static bool is_plain(const char *name) {
 }
 
 static toile_status check_plan(const toile_plan *plan, const char *file, toile_error *error) {
-    const json_t *root = plan->root, *wedges = json_object_get(root, "wedges"), *frames = json_object_get(root, "frames");
+    const json_t *root = plan->root, *wedges = json_object_get(root, "wedges"),
+                 *frames = json_object_get(root, "frames");
     if (json_integer_value(json_object_get(root, "toile_wedge")) != 1)
         return toile_fail(error, TOILE_FORMAT, "%s is not a plan of a wedge (\"toile_wedge\": 1)", file);
     if (!json_is_string(json_object_get(root, "scene")))
-        return toile_fail(error, TOILE_INVALID, "%s: \"scene\" names the scene or job, seen from the plan's folder", file);
+        return toile_fail(error, TOILE_INVALID,
+                          "%s: \"scene\" names the scene or job, seen from the plan's folder", file);
     if (json_object_get(root, "common") && !all_texts(json_object_get(root, "common")))
         return toile_fail(error, TOILE_INVALID, "%s: \"common\" is a list of texts \"path=value\"", file);
     if (frames && !(json_array_size(frames) == 2 && json_is_integer(json_array_get(frames, 0)) &&
                     json_is_integer(json_array_get(frames, 1))))
         return toile_fail(error, TOILE_INVALID, "%s: \"frames\" is [first, last]", file);
     if (json_array_size(wedges) == 0 || json_array_size(wedges) > TOILE_WEDGES_MOST)
-        return toile_fail(error, TOILE_INVALID, "%s: \"wedges\" is a list of 1 to %d", file, TOILE_WEDGES_MOST);
+        return toile_fail(error, TOILE_INVALID, "%s: \"wedges\" is a list of 1 to %d", file,
+                          TOILE_WEDGES_MOST);
     json_t *names = json_object(), *wedge;
     toile_status status = names ? TOILE_OK : toile_fail_memory(error, "the plan");
     size_t i;
@@ -429,13 +448,15 @@ static toile_status check_plan(const toile_plan *plan, const char *file, toile_e
             break;
         if (!is_plain(name))
             status = toile_fail(error, TOILE_INVALID,
-                                "%s: wedge %zu needs a \"name\" of letters, digits, dots, dashes and underscores, beginning with a letter "
+                                "%s: wedge %zu needs a \"name\" of letters, digits, dots, dashes and "
+                                "underscores, beginning with a letter "
                                 "or digit",
                                 file, i);
         else if (json_object_get(names, name))
             status = toile_fail(error, TOILE_INVALID, "%s: two wedges are called %s", file, name);
         else if (!all_texts(json_object_get(wedge, "set")))
-            status = toile_fail(error, TOILE_INVALID, "%s: \"set\" of wedge %s is a list of texts \"path=value\"", file, name);
+            status = toile_fail(error, TOILE_INVALID,
+                                "%s: \"set\" of wedge %s is a list of texts \"path=value\"", file, name);
         else if (json_object_get(wedge, "values") && !json_is_object(json_object_get(wedge, "values")))
             status = toile_fail(error, TOILE_INVALID, "%s: \"values\" of wedge %s is an object", file, name);
         else
@@ -452,13 +473,15 @@ toile_status toile_plan_read(const char *path, toile_plan *plan, toile_error *er
     *plan = (toile_plan){0};
     plan_file(path, file);
     if (stat(file, &info) != 0)
-        return toile_fail(error, TOILE_IO, "%s: there is no plan: %s. Make one with: toile wedge JOB --vary KEY=a,b -o %s", file,
-                          strerror(errno), path);
+        return toile_fail(error, TOILE_IO,
+                          "%s: there is no plan: %s. Make one with: toile wedge JOB --vary KEY=a,b -o %s",
+                          file, strerror(errno), path);
     if ((size_t)info.st_size > PLAN_MOST)
         return toile_fail(error, TOILE_INVALID, "%s is too large for a plan", file);
     plan->root = json_load_file(file, JSON_REJECT_DUPLICATES, &problem);
     if (!plan->root)
-        return toile_fail(error, TOILE_INVALID, "%s:%d: %s", file, problem.line > 0 ? problem.line : 1, problem.text);
+        return toile_fail(error, TOILE_INVALID, "%s:%d: %s", file, problem.line > 0 ? problem.line : 1,
+                          problem.text);
     toile_status status = check_plan(plan, file, error);
     const char *slash = strrchr(file, '/');
     snprintf(plan->folder, sizeof plan->folder, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
@@ -504,7 +527,8 @@ toile_status toile_plan_make_folder(const toile_plan *plan, int wedge, toile_err
 }
 
 const char **toile_plan_sets(const toile_plan *plan, int wedge, int *count) {
-    const json_t *lists[] = {json_object_get(plan->root, "common"), json_object_get(wedge_of(plan, wedge), "set")};
+    const json_t *lists[] = {json_object_get(plan->root, "common"),
+                             json_object_get(wedge_of(plan, wedge), "set")};
     const char **sets = calloc(json_array_size(lists[0]) + json_array_size(lists[1]) + 1, sizeof *sets);
     *count = 0;
     for (int list = 0; sets && list < 2; list++) {

@@ -70,12 +70,12 @@ void toile_wedge_look(const toile_plan *plan, int wedge, toile_wedge_state *s) {
 
 typedef struct row {
     toile_wedge_state state;
-    bool shown;          /* there is a frame to be seen */
-    int frame;           /* that one */
+    bool shown; /* there is a frame to be seen */
+    int frame;  /* that one */
     double steps, rejected, iterations, seconds, stretch, contacts, penetrations, kinetic;
     int64_t crossings, crossings_most; /* of that frame, and the most in any that was looked at */
     int inside;
-    bool colliders;      /* crossings with colliders and vertices inside were counted, too */
+    bool colliders; /* crossings with colliders and vertices inside were counted, too */
     uint64_t hash;
     double megabytes;
     double low[3], high[3]; /* along the camera's axes */
@@ -176,8 +176,8 @@ static toile_status judge(report *r, row *w, toile_cache *cache, toile_scene *sc
     if (status >= 0 && scene)
         status = toile_scene_prepare(scene, header->first_frame + index, &r->error);
     if (status >= 0)
-        status = toile_judge_frame(&r->memory, header->garment_count, header->garments, (const float *const *)positions, scene,
-                                   &judgement, &r->error);
+        status = toile_judge_frame(&r->memory, header->garment_count, header->garments,
+                                   (const float *const *)positions, scene, &judgement, &r->error);
     if (status >= 0) {
         int64_t pairs = judgement.cloth_pairs + judgement.collider_pairs;
         w->crossings_most = pairs > w->crossings_most ? pairs : w->crossings_most;
@@ -245,10 +245,12 @@ static void gather(report *r, int wedge) {
 /* ---- pictures ---- */
 
 /* Linear colours that differ from each other and from the grey of bodies. */
-static const double CLOTH[][3] = {{0.13, 0.27, 0.5}, {0.52, 0.16, 0.1}, {0.5, 0.36, 0.08}, {0.1, 0.36, 0.2}, {0.34, 0.14, 0.4}};
+static const double CLOTH[][3] = {
+    {0.13, 0.27, 0.5}, {0.52, 0.16, 0.1}, {0.5, 0.36, 0.08}, {0.1, 0.36, 0.2}, {0.34, 0.14, 0.4}};
 static const double BODY[3] = {0.55, 0.52, 0.48};
 
-static toile_status add_meshes(report *r, toile_cache *cache, toile_scene *scene, int frame, toile_picture *picture) {
+static toile_status add_meshes(report *r, toile_cache *cache, toile_scene *scene, int frame,
+                               toile_picture *picture) {
     const toile_cache_header *header = toile_cache_get_header(cache);
     float **positions = read_positions(r, cache, frame - header->first_frame);
     toile_status status = positions ? TOILE_OK : r->error.status;
@@ -271,15 +273,16 @@ static toile_status add_meshes(report *r, toile_cache *cache, toile_scene *scene
         }
         for (size_t i = 0; i < 3 * (size_t)garment->vertex_count; i++)
             exact[i] = positions[g][i];
-        status = toile_picture_add(picture, garment->vertex_count, exact, garment->triangle_count, garment->triangles,
-                                   CLOTH[g % COUNT(CLOTH)], &r->error);
+        status = toile_picture_add(picture, garment->vertex_count, exact, garment->triangle_count,
+                                   garment->triangles, CLOTH[g % COUNT(CLOTH)], &r->error);
         toile_free(&r->memory, exact);
     }
     free_positions(r, cache, positions);
     return status;
 }
 
-static toile_status draw_wedge(report *r, int wedge, const toile_camera *camera, toile_picture *picture, toile_image *image) {
+static toile_status draw_wedge(report *r, int wedge, const toile_camera *camera, toile_picture *picture,
+                               toile_image *image) {
     char path[TOILE_WEDGE_PATH];
     toile_cache *cache = NULL;
     toile_error unread;
@@ -306,11 +309,15 @@ static void describe_values(const report *r, int wedge, const char *between, cha
     json_t *value;
     text[0] = 0;
     json_object_foreach((json_t *)toile_plan_values(r->plan, wedge), key, value) {
-        char *dumped = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+        char *dumped = json_is_string(value)
+                           ? NULL
+                           : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
         const char *dot = strrchr(key, '.');
         size_t used = strlen(text);
         snprintf(text + used, size - used, "%s%s=%s", used ? between : "", dot ? dot + 1 : key,
-                 dumped ? dumped : json_is_string(value) ? json_string_value(value) : "");
+                 dumped                  ? dumped
+                 : json_is_string(value) ? json_string_value(value)
+                                         : "");
         free(dumped);
     }
     if (!text[0])
@@ -330,13 +337,15 @@ static toile_status make_sheet(report *r, sheet *s) {
     s->tile = r->size;
     s->margin = s->tile / 32 + 1;
     s->caption = s->tile / 5;
-    while (s->tile > 16 && (s->columns * (s->tile + s->margin) > SHEET_MOST || rows * (s->tile + s->caption + s->margin) > SHEET_MOST)) {
+    while (s->tile > 16 && (s->columns * (s->tile + s->margin) > SHEET_MOST ||
+                            rows * (s->tile + s->caption + s->margin) > SHEET_MOST)) {
         s->tile /= 2;
         s->margin = s->tile / 32 + 1;
         s->caption = s->tile / 5;
     }
     return toile_image_create(&r->memory, s->columns * (s->tile + s->margin) + s->margin,
-                              rows * (s->tile + s->caption + s->margin) + s->margin, 255, &s->image, &r->error);
+                              rows * (s->tile + s->caption + s->margin) + s->margin, 255, &s->image,
+                              &r->error);
 }
 
 /* Half the size is the mean of four pixels. */
@@ -345,16 +354,19 @@ static void halve(toile_image *image) {
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
             for (int i = 0; i < 3; i++) {
-                const uint8_t *at = image->rgb + 3 * ((size_t)(2 * y) * (size_t)image->width + (size_t)(2 * x)) + i;
+                const uint8_t *at =
+                    image->rgb + 3 * ((size_t)(2 * y) * (size_t)image->width + (size_t)(2 * x)) + i;
                 int sum = at[0] + at[3] + at[3 * (size_t)image->width] + at[3 * (size_t)image->width + 3];
-                image->rgb[3 * ((size_t)y * (size_t)width + (size_t)x) + (size_t)i] = (uint8_t)((sum + 2) / 4);
+                image->rgb[3 * ((size_t)y * (size_t)width + (size_t)x) + (size_t)i] =
+                    (uint8_t)((sum + 2) / 4);
             }
     image->width = width;
     image->height = height;
 }
 
 static void put_tile(const report *r, sheet *s, int wedge, toile_image *picture) {
-    static const uint8_t DARK[3] = {40, 40, 40}, DIM[3] = {110, 110, 110}, ALARM[3] = {190, 60, 20}, EMPTY[3] = {225, 225, 225};
+    static const uint8_t DARK[3] = {40, 40, 40}, DIM[3] = {110, 110, 110}, ALARM[3] = {190, 60, 20},
+                         EMPTY[3] = {225, 225, 225};
     const row *w = &r->rows[wedge];
     int left = s->margin + wedge % s->columns * (s->tile + s->margin);
     int top = s->margin + wedge / s->columns * (s->tile + s->caption + s->margin);
@@ -370,12 +382,14 @@ static void put_tile(const report *r, sheet *s, int wedge, toile_image *picture)
     snprintf(line, sizeof line, "%03d  %.230s", wedge, values);
     toile_image_text(&s->image, left, top + s->tile + 0.25 * letters, letters, room, DARK, line);
     if (w->shown && w->inside)
-        snprintf(line, sizeof line, "stretch %.1f%%  %" PRId64 " cross  %d inside", 100 * w->stretch, w->crossings, w->inside);
+        snprintf(line, sizeof line, "stretch %.1f%%  %" PRId64 " cross  %d inside", 100 * w->stretch,
+                 w->crossings, w->inside);
     else if (w->shown)
         snprintf(line, sizeof line, "stretch %.1f%%  %" PRId64 " cross", 100 * w->stretch, w->crossings);
     else
         snprintf(line, sizeof line, "%s", w->state.name);
-    toile_image_text(&s->image, left, top + s->tile + 1.6 * letters, letters, room, w->crossings || w->inside ? ALARM : DIM, line);
+    toile_image_text(&s->image, left, top + s->tile + 1.6 * letters, letters, room,
+                     w->crossings || w->inside ? ALARM : DIM, line);
     snprintf(line, sizeof line, "%.3g s  frame %d", w->seconds, w->frame);
     if (w->shown)
         toile_image_text(&s->image, left, top + s->tile + 2.95 * letters, letters, room, DIM, line);
@@ -436,15 +450,18 @@ static json_t *row_object(const report *r, int wedge) {
     json_object_set_new(object, "frames", json_integer(w->state.done));
     json_object_set_new(object, "frames_planned", json_integer(w->state.frames));
     json_object_set_new(object, "seconds", json_real(w->seconds));
-    json_object_set_new(object, "seconds_per_frame", json_real(w->state.done > 1 ? w->seconds / (w->state.done - 1) : 0));
+    json_object_set_new(object, "seconds_per_frame",
+                        json_real(w->state.done > 1 ? w->seconds / (w->state.done - 1) : 0));
     json_object_set_new(object, "steps", json_integer((json_int_t)w->steps));
     json_object_set_new(object, "rejected_steps", json_integer((json_int_t)w->rejected));
     json_object_set_new(object, "iterations", json_integer((json_int_t)w->iterations));
     json_object_set_new(object, "max_stretch", json_real(isfinite(w->stretch) ? w->stretch : -1));
     json_object_set_new(object, "penetrations_most", json_integer((json_int_t)w->penetrations));
     json_object_set_new(object, "intersections", w->shown ? json_integer(w->crossings) : json_null());
-    json_object_set_new(object, "intersections_most", w->shown ? json_integer(w->crossings_most) : json_null());
-    json_object_set_new(object, "inside_colliders", w->shown && w->colliders ? json_integer(w->inside) : json_null());
+    json_object_set_new(object, "intersections_most",
+                        w->shown ? json_integer(w->crossings_most) : json_null());
+    json_object_set_new(object, "inside_colliders",
+                        w->shown && w->colliders ? json_integer(w->inside) : json_null());
     json_object_set_new(object, "kinetic_energy", json_real(isfinite(w->kinetic) ? w->kinetic : -1));
     json_object_set_new(object, "megabytes", json_real(w->megabytes));
     json_object_set_new(object, "state_hash", w->shown ? json_string(hash) : json_null());
@@ -507,17 +524,20 @@ static void write_html(FILE *out, const report *r, const json_t *rows) {
     int complete = 0;
     for (int w = 0; w < r->plan->count; w++)
         complete += r->rows[w].state.complete;
-    fprintf(out,
-            "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Wedges</title>\n<style>\n"
-            "body { font: 14px sans-serif; margin: 2em; color: #222 }\n"
-            "table { border-collapse: collapse }\n"
-            "td, th { border-bottom: 1px solid #ddd; padding: 4px 8px; text-align: right; white-space: nowrap }\n"
-            "th { cursor: pointer; position: sticky; top: 0; background: #fff }\n"
-            "img { width: 160px; display: block }\n"
-            "</style>\n<h1>%d of %d wedges complete</h1>\n"
-            "<p>A click on a heading sorts. Intersections are triangle pairs of the frame that is shown; \"most\" is of up to %d frames "
-            "spread over the bake. <a href=\"contact.png\">Contact sheet</a>, <a href=\"table.csv\">CSV</a>.</p>\n<table>\n",
-            complete, r->plan->count, JUDGED_MOST);
+    fprintf(
+        out,
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Wedges</title>\n<style>\n"
+        "body { font: 14px sans-serif; margin: 2em; color: #222 }\n"
+        "table { border-collapse: collapse }\n"
+        "td, th { border-bottom: 1px solid #ddd; padding: 4px 8px; text-align: right; white-space: nowrap }\n"
+        "th { cursor: pointer; position: sticky; top: 0; background: #fff }\n"
+        "img { width: 160px; display: block }\n"
+        "</style>\n<h1>%d of %d wedges complete</h1>\n"
+        "<p>A click on a heading sorts. Intersections are triangle pairs of the frame that is shown; "
+        "\"most\" is of up to %d frames "
+        "spread over the bake. <a href=\"contact.png\">Contact sheet</a>, <a "
+        "href=\"table.csv\">CSV</a>.</p>\n<table>\n",
+        complete, r->plan->count, JUDGED_MOST);
     json_array_foreach((json_t *)rows, i, object) {
         if (i == 0) {
             fputs("<thead><tr><th>picture</th>", out);
@@ -543,9 +563,11 @@ static void write_html(FILE *out, const report *r, const json_t *rows) {
     }
     fputs("</tbody></table>\n<script>\n"
           "document.querySelectorAll('th').forEach((th, i) => th.addEventListener('click', () => {\n"
-          "  const body = document.querySelector('tbody'), rows = [...body.rows], up = th.dataset.up = th.dataset.up === '1' ? '' : '1';\n"
+          "  const body = document.querySelector('tbody'), rows = [...body.rows], up = th.dataset.up = "
+          "th.dataset.up === '1' ? '' : '1';\n"
           "  const of = row => row.cells[i].textContent;\n"
-          "  rows.sort((a, b) => (of(a) - of(b) || of(a).localeCompare(of(b))) * (up ? 1 : -1)).forEach(row => body.append(row));\n"
+          "  rows.sort((a, b) => (of(a) - of(b) || of(a).localeCompare(of(b))) * (up ? 1 : -1)).forEach(row "
+          "=> body.append(row));\n"
           "}));\n</script>\n",
           out);
 }
@@ -564,8 +586,8 @@ static toile_status write_table(report *r, const json_t *rows, table_kind kind, 
         json_dumpf(rows, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     bool written = out && fclose(out) == 0;
     snprintf(path, sizeof path, "%.4000s/%s", r->folder, name);
-    toile_status status =
-        written ? toile_write_text(path, text, size, false, &r->error) : toile_fail_memory(&r->error, "the report");
+    toile_status status = written ? toile_write_text(path, text, size, false, &r->error)
+                                  : toile_fail_memory(&r->error, "the report");
     free(text);
     return status;
 }
@@ -606,7 +628,8 @@ int toile_wedge_report(const toile_plan *plan, int frame, int size) {
     toile_memory_init(&r.memory, NULL);
     r.rows = toile_alloc(&r.memory, (size_t)plan->count, sizeof *r.rows);
     snprintf(r.folder, sizeof r.folder, "%.4000s/report", plan->folder);
-    toile_status status = r.rows ? toile_make_folder(r.folder, &r.error) : toile_fail_memory(&r.error, "the report");
+    toile_status status =
+        r.rows ? toile_make_folder(r.folder, &r.error) : toile_fail_memory(&r.error, "the report");
     for (int w = 0; w < plan->count && status >= 0; w++) {
         gather(&r, w);
         complete += r.rows[w].state.complete;
@@ -620,7 +643,8 @@ int toile_wedge_report(const toile_plan *plan, int frame, int size) {
         printf("%d of %d wedges are complete\n", complete, plan->count);
         for (int w = 0; w < plan->count; w++)
             if (!r.rows[w].state.complete)
-                printf("  %s: %s %s\n", toile_plan_name(plan, w), r.rows[w].state.name, r.rows[w].state.message);
+                printf("  %s: %s %s\n", toile_plan_name(plan, w), r.rows[w].state.name,
+                       r.rows[w].state.message);
         printf("%s/index.html, table.csv, table.json, contact.png\n", r.folder);
     }
     toile_free(&r.memory, r.rows);
@@ -636,14 +660,19 @@ int toile_wedge_report_command(int argc, char **argv) {
     toile_plan plan;
     toile_error error;
     const toile_option options[] = {
-        {"--frame", NULL, TOILE_OPTION_NUMBER, &frame, "F", "the frame that is shown; else the last of each", NULL},
+        {"--frame", NULL, TOILE_OPTION_NUMBER, &frame, "F", "the frame that is shown; else the last of each",
+         NULL},
         {"--size", NULL, TOILE_OPTION_WHOLE, &size, "N", "pixels of a picture; 400", NULL},
     };
-    const toile_syntax syntax = {
-        "toile wedge report DIR [--frame F] [--size N]",
-        "What came out of a wedge, so far: DIR/report/index.html and table.csv (values, state, time, steps, stretch, intersections,\n"
-        "hash), a picture of each, and contact.png with all of them from one place. Needs no Blender and no screen.",
-        options, COUNT(options), operand_names, COUNT(operand_names)};
+    const toile_syntax syntax = {"toile wedge report DIR [--frame F] [--size N]",
+                                 "What came out of a wedge, so far: DIR/report/index.html and table.csv "
+                                 "(values, state, time, steps, stretch, intersections,\n"
+                                 "hash), a picture of each, and contact.png with all of them from one place. "
+                                 "Needs no Blender and no screen.",
+                                 options,
+                                 COUNT(options),
+                                 operand_names,
+                                 COUNT(operand_names)};
     if (!toile_parse_options(&syntax, argc, argv, &folder, &exit_code))
         return exit_code;
     if (size < 32 || size > 2048)

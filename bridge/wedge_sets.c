@@ -36,7 +36,9 @@ static const char *name_of(const json_t *object) {
 }
 
 static toile_status put(json_t *sets, const char *path, const json_t *value, toile_error *error) {
-    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+    char *text = json_is_string(value)
+                     ? NULL
+                     : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
     /* A text goes without quotes unless it would be read as something else. */
     json_t *read = json_is_string(value) ? json_loads(json_string_value(value), JSON_DECODE_ANY, NULL) : NULL;
     json_t *set = read ? json_sprintf("%s=\"%s\"", path, json_string_value(value))
@@ -46,8 +48,8 @@ static toile_status put(json_t *sets, const char *path, const json_t *value, toi
     return set && json_array_append_new(sets, set) == 0 ? TOILE_OK : toile_fail_memory(error, "the plan");
 }
 
-static toile_status put_each(const json_t *scene, const char *list, const char *key, const json_t *value, json_t *sets,
-                             toile_error *error) {
+static toile_status put_each(const json_t *scene, const char *list, const char *key, const json_t *value,
+                             json_t *sets, toile_error *error) {
     toile_status status = TOILE_OK;
     size_t i;
     json_t *object;
@@ -72,7 +74,8 @@ static toile_status put_friction(const json_t *scene, const json_t *value, json_
     if (!json_is_number(value))
         return toile_fail(error, TOILE_INVALID, "--vary friction: a value is not a number");
     json_array_foreach(json_object_get(scene, "colliders"), i, object) {
-        const json_t *held = json_object_get(object, "friction_static"), *kinetic = json_object_get(object, "friction_kinetic");
+        const json_t *held = json_object_get(object, "friction_static"),
+                     *kinetic = json_object_get(object, "friction_kinetic");
         char path[512];
         if (status != TOILE_OK)
             break;
@@ -124,7 +127,8 @@ static toile_status put_fabrics(const json_t *scene, const json_t *values, json_
 }
 
 /* A grid of a job has its resolution written out; that of a scene file takes the scene's. */
-static toile_status put_resolution(const json_t *scene, bool fixed, const json_t *value, json_t *sets, toile_error *error) {
+static toile_status put_resolution(const json_t *scene, bool fixed, const json_t *value, json_t *sets,
+                                   toile_error *error) {
     toile_status status = TOILE_OK;
     size_t i, grids = 0;
     json_t *object;
@@ -139,12 +143,13 @@ static toile_status put_resolution(const json_t *scene, bool fixed, const json_t
     }
     if (grids == 0)
         return toile_fail(error, TOILE_INVALID,
-                          "--vary resolution: no garment of the scene is a grid; a mesh is refined with garments.NAME.subdivide");
+                          "--vary resolution: no garment of the scene is a grid; a mesh is refined with "
+                          "garments.NAME.subdivide");
     return fixed || status != TOILE_OK ? status : put(sets, "resolution", value, error);
 }
 
-static toile_status put_key(const json_t *scene, bool fixed, const char *key, const json_t *value, json_t *sets,
-                            toile_error *error) {
+static toile_status put_key(const json_t *scene, bool fixed, const char *key, const json_t *value,
+                            json_t *sets, toile_error *error) {
     if (strcmp(key, "fabric") == 0 || is_property(key))
         return TOILE_OK; /* together, after the others */
     if (strcmp(key, "friction") == 0)
@@ -158,13 +163,16 @@ static toile_status put_key(const json_t *scene, bool fixed, const char *key, co
     if (listed(COLLIDER, key))
         return put_each(scene, "colliders", key, value, sets, error);
     return toile_fail(error, TOILE_INVALID,
-                      "--vary %.80s: no setting, and no property of fabrics, garments or colliders, has this name. There is "
-                      "fabric, friction, thickness, resolution, every row of `toile settings`, and every path that --set takes, "
+                      "--vary %.80s: no setting, and no property of fabrics, garments or colliders, has this "
+                      "name. There is "
+                      "fabric, friction, thickness, resolution, every row of `toile settings`, and every "
+                      "path that --set takes, "
                       "such as garments.NAME.fabric or colliders.NAME.radius",
                       key);
 }
 
-toile_status toile_wedge_sets(const json_t *scene, bool fixed, const json_t *values, json_t *sets, toile_error *error) {
+toile_status toile_wedge_sets(const json_t *scene, bool fixed, const json_t *values, json_t *sets,
+                              toile_error *error) {
     toile_status status = put_fabrics(scene, values, sets, error);
     const char *key;
     json_t *value;

@@ -30,7 +30,8 @@ static json_t *number_value(double value, int digits) {
     char text[64];
     snprintf(text, sizeof text, "%.*g", digits, value);
     double rounded = strtod(text, NULL);
-    return rounded == rint(rounded) && fabs(rounded) < 1e15 ? json_integer((json_int_t)rounded) : json_real(rounded);
+    return rounded == rint(rounded) && fabs(rounded) < 1e15 ? json_integer((json_int_t)rounded)
+                                                            : json_real(rounded);
 }
 
 static bool read_double(const char **at, double *value) {
@@ -62,7 +63,8 @@ static bool read_range(const char *text, double *low, double *high, double *coun
 
 static toile_status fill_range(axis *a, const char *text, double count, toile_error *error) {
     if (!(count >= 1 && count == rint(count) && count <= TOILE_WEDGES_MOST))
-        return toile_fail(error, TOILE_INVALID, "--vary %s=%s: the number of values must be whole, from 1 to %d", a->key, text,
+        return toile_fail(error, TOILE_INVALID,
+                          "--vary %s=%s: the number of values must be whole, from 1 to %d", a->key, text,
                           TOILE_WEDGES_MOST);
     for (int i = 0; i < (int)count; i++) {
         double t = count > 1 ? i / (count - 1) : 0;
@@ -99,8 +101,9 @@ static toile_status fill_list(axis *a, char *text, toile_error *error) {
 static toile_status read_axis(const char *text, bool random, axis *a, toile_error *error) {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1])
-        return toile_fail(error, TOILE_INVALID, "--vary %.80s: write it as KEY=a,b,c or KEY=lo:hi:n, for example friction=0.2:0.8:4",
-                          text);
+        return toile_fail(
+            error, TOILE_INVALID,
+            "--vary %.80s: write it as KEY=a,b,c or KEY=lo:hi:n, for example friction=0.2:0.8:4", text);
     a->key = strndup(text, (size_t)(equals - text));
     a->values = json_array();
     char *rest = strdup(equals + 1);
@@ -108,9 +111,12 @@ static toile_status read_axis(const char *text, bool random, axis *a, toile_erro
     double count;
     if (status == TOILE_OK && read_range(rest, &a->low, &a->high, &count, &a->log)) {
         if (a->log && !(a->low > 0 && a->high > 0))
-            status = toile_fail(error, TOILE_INVALID, "--vary %s: a logarithmic range has both ends above 0", text);
+            status = toile_fail(error, TOILE_INVALID, "--vary %s: a logarithmic range has both ends above 0",
+                                text);
         else if (count == 0 && !random)
-            status = toile_fail(error, TOILE_INVALID, "--vary %s: how many values? Write %s:4, or draw with --random N", text, text);
+            status =
+                toile_fail(error, TOILE_INVALID,
+                           "--vary %s: how many values? Write %s:4, or draw with --random N", text, text);
         else if (count == 0)
             a->open = true;
         else
@@ -138,8 +144,10 @@ static toile_status make_grid(axis *axes, int count, json_t *list, toile_error *
     for (int i = 0; i < count; i++)
         total *= (double)json_array_size(axes[i].values);
     if (total > TOILE_WEDGES_MOST)
-        return toile_fail(error, TOILE_INVALID, "%.0f combinations; the most is %d. Vary fewer things, or draw some with --random N",
-                          total, TOILE_WEDGES_MOST);
+        return toile_fail(
+            error, TOILE_INVALID,
+            "%.0f combinations; the most is %d. Vary fewer things, or draw some with --random N", total,
+            TOILE_WEDGES_MOST);
     toile_status status = TOILE_OK;
     for (int w = 0; w < (int)total && status == TOILE_OK; w++) {
         json_t *values = json_object();
@@ -163,7 +171,8 @@ static uint64_t draw(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-static toile_status make_random(axis *axes, int count, int number, int seed, json_t *list, toile_error *error) {
+static toile_status make_random(axis *axes, int count, int number, int seed, json_t *list,
+                                toile_error *error) {
     uint64_t state = (uint64_t)seed;
     toile_status status = TOILE_OK;
     if (number > TOILE_WEDGES_MOST)
@@ -175,8 +184,10 @@ static toile_status make_random(axis *axes, int count, int number, int seed, jso
             uint64_t bits = draw(&state);
             double t = (double)(bits >> 11) * 0x1p-53;
             if (a->open)
-                json_object_set_new(values, a->key,
-                                    number_value(a->log ? a->low * pow(a->high / a->low, t) : a->low + (a->high - a->low) * t, 6));
+                json_object_set_new(
+                    values, a->key,
+                    number_value(a->log ? a->low * pow(a->high / a->low, t) : a->low + (a->high - a->low) * t,
+                                 6));
             else
                 json_object_set(values, a->key,
                                 json_array_get(a->values, (size_t)(t * (double)json_array_size(a->values))));
@@ -208,7 +219,8 @@ static toile_status read_list_file(const char *path, char **text, toile_error *e
     return TOILE_OK;
 }
 
-/* The next field of a row (RFC 4180: quotes around commas, two quotes for one), cut off in place. *end: the row ends. */
+/* The next field of a row (RFC 4180: quotes around commas, two quotes for one), cut off in place. *end: the
+ * row ends. */
 static char *next_field(char **at, bool *end) {
     char *from = *at, *to = *at, *field = *at;
     bool quoted = *from == '"';
@@ -232,7 +244,8 @@ static char *next_field(char **at, bool *end) {
     return field;
 }
 
-static toile_status read_row(char **at, char **keys, int count, const char *path, int row, json_t *list, toile_error *error) {
+static toile_status read_row(char **at, char **keys, int count, const char *path, int row, json_t *list,
+                             toile_error *error) {
     json_t *values = json_object(), *name = NULL;
     bool end = false;
     int field = 0;
@@ -243,12 +256,14 @@ static toile_status read_row(char **at, char **keys, int count, const char *path
             json_decref(name);
             name = *text ? json_string(text) : NULL;
         } else if (!*text || json_object_set_new(values, keys[field], toile_set_value(text)) != 0) {
-            status = toile_fail(error, TOILE_INVALID, "--list %s, row %d: no value for %s", path, row, keys[field]);
+            status = toile_fail(error, TOILE_INVALID, "--list %s, row %d: no value for %s", path, row,
+                                keys[field]);
         }
     }
     if (status == TOILE_OK && (field != count || !end))
-        status = toile_fail(error, TOILE_INVALID, "--list %s, row %d: the first row has %d columns, this one has %s", path, row, count,
-                            end ? "fewer" : "more");
+        status = toile_fail(error, TOILE_INVALID,
+                            "--list %s, row %d: the first row has %d columns, this one has %s", path, row,
+                            count, end ? "fewer" : "more");
     if (status != TOILE_OK) {
         json_decref(values);
         json_decref(name);
@@ -267,8 +282,9 @@ static toile_status make_list(const char *path, json_t *list, toile_error *error
         if (count == KEYS_MOST)
             status = toile_fail(error, TOILE_INVALID, "--list %s: more than %d columns", path, KEYS_MOST);
         else if (!*(keys[count++] = next_field(&at, &end)))
-            status = toile_fail(error, TOILE_INVALID, "--list %s: the first row names the key of each column; column %d has none", path,
-                                count);
+            status = toile_fail(error, TOILE_INVALID,
+                                "--list %s: the first row names the key of each column; column %d has none",
+                                path, count);
     }
     for (int row = 2; status == TOILE_OK && *at; row++) {
         if (*at == '\n' || (*at == '\r' && at[1] == '\n')) { /* an empty line */
@@ -276,13 +292,15 @@ static toile_status make_list(const char *path, json_t *list, toile_error *error
             continue;
         }
         if (json_array_size(list) == TOILE_WEDGES_MOST)
-            status = toile_fail(error, TOILE_INVALID, "--list %s: more than %d rows", path, TOILE_WEDGES_MOST);
+            status =
+                toile_fail(error, TOILE_INVALID, "--list %s: more than %d rows", path, TOILE_WEDGES_MOST);
         else
             status = read_row(&at, keys, count, path, row, list, error);
     }
     free(text);
     if (status == TOILE_OK && json_array_size(list) == 0)
-        status = toile_fail(error, TOILE_INVALID, "--list %s: there is no row below the first, which names the keys", path);
+        status = toile_fail(error, TOILE_INVALID,
+                            "--list %s: there is no row below the first, which names the keys", path);
     return status;
 }
 
@@ -293,12 +311,14 @@ toile_status toile_vary(const toile_plan_request *request, json_t **combinations
     json_t *list = json_array();
     toile_status status = list ? TOILE_OK : toile_fail_memory(error, "the plan");
     if (status == TOILE_OK && request->vary_count > KEYS_MOST)
-        status = toile_fail(error, TOILE_INVALID, "--vary: %d keys; the most is %d", request->vary_count, KEYS_MOST);
+        status = toile_fail(error, TOILE_INVALID, "--vary: %d keys; the most is %d", request->vary_count,
+                            KEYS_MOST);
     for (int i = 0; i < request->vary_count && status == TOILE_OK; i++) {
         status = read_axis(request->vary[i], request->random > 0, &axes[i], error);
         for (int j = 0; j < i && status == TOILE_OK; j++)
             if (strcmp(axes[i].key, axes[j].key) == 0)
-                status = toile_fail(error, TOILE_INVALID, "--vary %s is there twice; give all its values at once", axes[i].key);
+                status = toile_fail(error, TOILE_INVALID,
+                                    "--vary %s is there twice; give all its values at once", axes[i].key);
     }
     if (status == TOILE_OK)
         status = request->list_path ? make_list(request->list_path, list, error)
