@@ -132,6 +132,10 @@ class TOILE_OT_farm(operators_bake.Captures, bpy.types.Operator):
     wait: BoolProperty(name="Wait", options={'SKIP_SAVE'},
                        description="This Machine: return when all is done; always so in the background")
 
+    confirmed: BoolProperty(options={'HIDDEN', 'SKIP_SAVE'})       # the dialog was answered
+
+    _asked = False
+
     @classmethod
     def poll(cls, context):
         return context.scene is not None and context.mode == 'OBJECT'
@@ -139,6 +143,9 @@ class TOILE_OT_farm(operators_bake.Captures, bpy.types.Operator):
     def invoke(self, context, event):
         if bpy.app.background:
             return self.execute(context)
+        if self.confirmed:
+            return operators_bake.Captures.invoke(self, context, event)
+        self._asked = True
         return context.window_manager.invoke_props_dialog(self, width=420)
 
     def draw(self, context):
@@ -154,6 +161,10 @@ class TOILE_OT_farm(operators_bake.Captures, bpy.types.Operator):
         layout.prop(self, "write_only")
 
     def execute(self, context):
+        if self._asked and not self.resume:     # what a dialog ends with cannot go on frame by frame; another call can
+            chosen = {name: getattr(self, name) for name in self.__annotations__}
+            bpy.ops.toile.farm('INVOKE_DEFAULT', **dict(chosen, confirmed=True))
+            return {'FINISHED'}
         if not self.resume:
             return operators_bake.Captures.execute(self, context)
         self._capture = None
