@@ -305,6 +305,19 @@ def one_writer():
     check(first.returncode == 0 and done.returncode == 0 and "complete already" in done.stderr, f"{done.returncode} {done.stderr}")
 
 
+def lost_machine():
+    """The lock of a machine that was lost is told of, and waited for until it expires."""
+    path = small("lost", vary=("fabric=cotton",), frames="1-3")
+    os.makedirs(os.path.dirname(path_of(path, 0, ".h5")))
+    lock = path_of(path, 0, ".h5.lock")
+    with open(lock, "w", encoding="utf-8") as file:
+        file.write("toile lock 1\nhost elsewhere\nboot unknown\npid 1234\nstart 5\nsince 1700000000\n")
+    refused(5, ["process 1234 on elsewhere", "expires by itself"], "wedge", path, "--index", 0)
+    os.utime(lock, (time.time() - 57, time.time() - 57))
+    done = run("wedge", path, "--index", 0, "--threads", 1, "--wait", 60)
+    check(done.returncode == 0 and frames_in(path_of(path, 0, ".h5")) == 3, f"{done.returncode} {done.stderr}")
+
+
 def full_disk():
     path = small("disk", vary=("fabric=cotton",), frames="1-8")
     limited = run("wedge", path, "--index", 0, "--threads", 1,
@@ -611,7 +624,7 @@ def one_description():
     check(done.returncode == 0 and "2 of 2" in done.stdout and frames_in(path_of(path, 1, ".h5")) == 6, done.stdout + done.stderr)
 
 
-TESTS = (plans, mistakes, by_index, from_jobs, long_frames, one_writer, full_disk, processors, report, local_queue, openjd, flamenco,
+TESTS = (plans, mistakes, by_index, from_jobs, long_frames, one_writer, lost_machine, full_disk, processors, report, local_queue, openjd, flamenco,
          one_description)
 
 
