@@ -19,11 +19,13 @@ def bake(slots, results):
     """Seconds until the last of the bakes is done; the report after them is left out."""
     folder = os.path.join(FOLDER, f"slots_{slots}")
     shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([TOILE, "wedge", os.path.join(ROOT, "samples/scenes/sphere.json"), "--vary", "fabric=cotton,denim", "--vary",
+    subprocess.run([TOILE, "wedge", os.path.join(ROOT, "samples/scenes/sphere.json"), "--vary", "fabric=cotton,denim",
+                    "--vary",
                     "friction=0.2:0.8:4", "-o", folder, "--set", "resolution=41", "--frames", "1-40"], check=True,
                    stdout=subprocess.DEVNULL)
     began = time.monotonic()
-    queue = subprocess.Popen([TOILE, "submit", folder, "--engine", "local", "--slots", str(slots), "--progress", "json"],
+    queue = subprocess.Popen([TOILE, "submit", folder, "--engine", "local", "--slots", str(slots), "--progress",
+                              "json"],
                              stdout=subprocess.PIPE, text=True)
     for line in queue.stdout:
         if '"complete"' in line:

@@ -76,7 +76,8 @@ class Slurm:
         os.chmod(folder + "/munge/key", 0o400)
         import getpass
         with open(folder + "/slurm.conf", "w", encoding="utf-8") as file:
-            file.write(CONFIGURATION.format(folder=folder, host=socket.gethostname().split(".")[0], user=getpass.getuser(),
+            file.write(CONFIGURATION.format(folder=folder, host=socket.gethostname().split(".")[0],
+                                            user=getpass.getuser(),
                                             ports=free_ports(3)))
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
         self.environment["SLURM_CONF"] = folder + "/slurm.conf"
@@ -84,16 +85,19 @@ class Slurm:
     def start(self):
         munge = self.folder + "/munge"
         self._daemon(["munged", "--foreground", f"--key-file={munge}/key", f"--socket={munge}/socket",
-                      f"--log-file={munge}/log", f"--pid-file={munge}/pid", f"--seed-file={munge}/seed", "--num-threads=4"])
+                      f"--log-file={munge}/log", f"--pid-file={munge}/pid", f"--seed-file={munge}/seed",
+                      "--num-threads=4"])
         self._until(lambda: os.path.exists(munge + "/socket"), "munged made no socket", 20)
         self._daemon(["slurmctld", "-D", "-i", "-f", self.folder + "/slurm.conf"])
         for name in ("node1", "node2"):
             self._daemon(["slurmd", "-D", "-N", name, "-f", self.folder + "/slurm.conf"])
-        self._until(lambda: self.call("sinfo", "-h", "-o", "%T %D").stdout.strip() == "idle 2", "the nodes did not become idle", 40)
+        self._until(lambda: self.call("sinfo", "-h", "-o", "%T %D").stdout.strip() == "idle 2",
+                    "the nodes did not become idle", 40)
 
     def _daemon(self, command):
         log = open(f"{self.folder}/{command[0]}-{len(self.started)}.out", "wb")
-        self.started.append(subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+        self.started.append(subprocess.Popen(command, env=self.environment, stdout=log, stderr=log,
+                                             stdin=subprocess.DEVNULL,
                                              start_new_session=True))
 
     def _until(self, condition, problem, seconds):

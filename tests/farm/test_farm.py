@@ -49,11 +49,13 @@ def skip(text):
 
 
 def run(*arguments, **options):
-    return subprocess.run([TOILE, *map(str, arguments)], capture_output=True, text=True, timeout=200, check=False, **options)
+    return subprocess.run([TOILE, *map(str, arguments)], capture_output=True, text=True, timeout=200, check=False,
+                          **options)
 
 
 def start(*arguments, **options):
-    return subprocess.Popen([TOILE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    return subprocess.Popen([TOILE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            **options)
 
 
 def refused(code, words, *arguments, **options):
@@ -112,7 +114,8 @@ def alone(path, index, name):
     """The same bake by itself, never stopped."""
     plan, cache = plan_of(path), folder(name)
     sets = [a for s in plan["common"] + plan["wedges"][index]["set"] for a in ("--set", s)]
-    done = run("bake", os.path.join(path, plan["scene"]), "-o", cache, "--threads", 1, "--frames", "{}-{}".format(*plan["frames"]), *sets)
+    done = run("bake", os.path.join(path, plan["scene"]), "-o", cache, "--threads", 1, "--frames",
+               "{}-{}".format(*plan["frames"]), *sets)
     check(done.returncode == 0, done.stderr)
     return hashes(cache)
 
@@ -130,7 +133,8 @@ def wait_for(condition, what, seconds=60):
 def plans():
     path = small("grid", vary=("fabric=cotton,denim", "friction=0.2:0.8:4"))
     values = values_of(path)
-    check(values == [{"fabric": f, "friction": x} for f in ("cotton", "denim") for x in (0.2, 0.4, 0.6, 0.8)], f"{values}")
+    check(values == [{"fabric": f, "friction": x} for f in ("cotton", "denim") for x in (0.2, 0.4, 0.6, 0.8)],
+          f"{values}")
     names = [w["name"] for w in plan_of(path)["wedges"]]
     check(names[0] == "000_fabric-cotton_friction-0.2" and len(set(names)) == 8, f"{names}")
     check(plan_of(path)["wedges"][5]["set"] == ["garments.sheet.fabric=denim", "colliders.sphere.friction=0.4"],
@@ -141,26 +145,31 @@ def plans():
     check(os.stat(path + "/plan.json").st_mtime_ns == before, "the same plan was written again")
     refused(3, ["another plan"], "wedge", SPHERE, "--vary", "fabric=silk", "-o", path)
 
-    path = small("log", vary=("stretch_warp=10:1000:3:log", "wind_velocity=[0,0,0],[0,2,0]", "colliders.sphere.radius=0.3"))
+    path = small("log", vary=("stretch_warp=10:1000:3:log", "wind_velocity=[0,0,0],[0,2,0]",
+                              "colliders.sphere.radius=0.3"))
     check([v["stretch_warp"] for v in values_of(path)] == [10, 10, 100, 100, 1000, 1000], f"{values_of(path)}")
     check(values_of(path)[1]["wind_velocity"] == [0, 2, 0], "a vector")
     made = plan_of(path)["wedges"][3]["set"]
-    check("colliders.sphere.radius=0.3" in made and "wind_velocity=[0,2,0]" in made
-          and json.loads(next(s for s in made if s.startswith("garments.sheet.fabric=")).split("=", 1)[1])["stretch_warp"] == 100, f"{made}")
+    fabric = json.loads(next(s for s in made if s.startswith("garments.sheet.fabric=")).split("=", 1)[1])
+    check("colliders.sphere.radius=0.3" in made and "wind_velocity=[0,2,0]" in made and fabric["stretch_warp"] == 100,
+          f"{made}")
     # a fabric and one of its properties together
     path = small("both", vary=("fabric=denim,silk", "density=0.5"))
-    check(json.loads(plan_of(path)["wedges"][1]["set"][0].split("=", 1)[1]) == {"base": "silk", "density": 0.5}, f"{plan_of(path)}")
+    check(json.loads(plan_of(path)["wedges"][1]["set"][0].split("=", 1)[1]) == {"base": "silk", "density": 0.5},
+          f"{plan_of(path)}")
 
     one = small("random", "--random", 5, "--seed", 7, vary=("friction=0:1", "fabric=cotton,denim,silk"))
     two = small("random2", "--random", 5, "--seed", 7, vary=("friction=0:1", "fabric=cotton,denim,silk"))
     other = small("random3", "--random", 5, "--seed", 8, vary=("friction=0:1", "fabric=cotton,denim,silk"))
     check(values_of(one) == values_of(two) != values_of(other), "a seed gives the same draws, another one others")
-    check(all(0 <= v["friction"] <= 1 for v in values_of(one)) and len({v["friction"] for v in values_of(one)}) == 5, "draws")
+    check(all(0 <= v["friction"] <= 1 for v in values_of(one)) and len({v["friction"] for v in values_of(one)}) == 5,
+          "draws")
 
     with open(folder("list.csv"), "w", encoding="utf-8") as file:
         file.write('name,fabric,wind_velocity\nsoft one,silk,"[0, 1, 0]"\r\n,denim,"[0,0,0]"\n\n')
     check(run("wedge", SPHERE, "--list", folder("list.csv"), "-o", folder("list")).returncode == 0, "a list")
-    check(values_of(folder("list")) == [{"fabric": "silk", "wind_velocity": [0, 1, 0]}, {"fabric": "denim", "wind_velocity": [0, 0, 0]}]
+    check(values_of(folder("list")) == [{"fabric": "silk", "wind_velocity": [0, 1, 0]},
+                                        {"fabric": "denim", "wind_velocity": [0, 0, 0]}]
           and plan_of(folder("list"))["wedges"][0]["name"] == "000_soft_one", f"{plan_of(folder('list'))['wedges']}")
 
 
@@ -180,7 +189,8 @@ def mistakes():
             (["garments.nobody"], "--vary", "garments.nobody.fabric=silk"),
             (["cannot be read"], "--list", folder("no.csv"))):
         done = run("wedge", SPHERE, *arguments, "-o", none)
-        check(done.returncode in (3, 5) and all(w in done.stderr for w in words), f"{arguments}: {done.returncode} {done.stderr}")
+        check(done.returncode in (3, 5) and all(w in done.stderr for w in words),
+              f"{arguments}: {done.returncode} {done.stderr}")
     check(not os.path.exists(none), "something was left behind")
     refused(2, ["what varies"], "wedge", SPHERE, "-o", none)
     refused(2, ["-o DIR"], "wedge", SPHERE, "--vary", "friction=0.1")
@@ -192,11 +202,14 @@ def mistakes():
     refused(3, ["export nope"], "submit", path, "--engine", "local", "--export", "nope")
     # plans that were edited, by hand or in bad faith
     good = plan_of(path)
-    for change, word in ((lambda p: p["wedges"][0].update(name="../../x"), "name"), (lambda p: p["wedges"][0].update(name="a/b"), "name"),
+    for change, word in ((lambda p: p["wedges"][0].update(name="../../x"), "name"),
+                         (lambda p: p["wedges"][0].update(name="a/b"), "name"),
                          (lambda p: p["wedges"][0].update(name=good["wedges"][1]["name"]), "two wedges"),
                          (lambda p: p["wedges"][0].update(set=[1]), "set"), (lambda p: p.update(wedges=[]), "wedges"),
-                         (lambda p: p.update(frames=[1, "x"]), "frames"), (lambda p: p.update(toile_wedge=2), "not a plan"),
-                         (lambda p: p.update(scene=3), "scene"), (lambda p: p["wedges"][0].update(values=[]), "values")):
+                         (lambda p: p.update(frames=[1, "x"]), "frames"),
+                         (lambda p: p.update(toile_wedge=2), "not a plan"),
+                         (lambda p: p.update(scene=3), "scene"),
+                         (lambda p: p["wedges"][0].update(values=[]), "values")):
         edited = json.loads(json.dumps(good))
         change(edited)
         with open(path + "/plan.json", "w", encoding="utf-8") as file:
@@ -219,9 +232,11 @@ def by_index():
     check(hashes(cache) == alone(path, 1, "index_alone.h5"), "other bits than a bake by itself")
     before = os.stat(cache).st_mtime_ns
     done = run("wedge", path, "--index", 1, "--threads", 1)
-    check(done.returncode == 0 and "complete already" in done.stderr and os.stat(cache).st_mtime_ns == before, done.stderr)
+    check(done.returncode == 0 and "complete already" in done.stderr and os.stat(cache).st_mtime_ns == before,
+          done.stderr)
     # a plan with --index in one go, as a script might
-    done = run("wedge", SPHERE, "--vary", "fabric=cotton,silk", "-o", path, "--set", "resolution=15", "--frames", "1-6", "--index", 0)
+    done = run("wedge", SPHERE, "--vary", "fabric=cotton,silk", "-o", path, "--set", "resolution=15", "--frames", "1-6",
+               "--index", 0)
     check(done.returncode == 0 and frames_in(path_of(path, 0, ".h5")) == 6, done.stderr)
     check(hashes(path_of(path, 0, ".h5")) != hashes(cache), "cotton and silk came out the same")
     # killed before the first checkpoint: begun anew, not refused
@@ -236,7 +251,8 @@ def by_index():
     check(done.returncode == 0 and os.path.exists(path_of(path, 1, ".abc")), done.stderr)
     check("already" in run("wedge", path, "--index", 1, "--export", "abc").stderr, "exported twice")
     state = json.loads(run("wedge", "status", path, "--json").stdout)
-    check([s["state"] for s in state] == ["complete", "complete"] and state[1]["values"] == {"fabric": "silk"}, f"{state}")
+    check([s["state"] for s in state] == ["complete", "complete"] and state[1]["values"] == {"fabric": "silk"},
+          f"{state}")
 
 
 def from_jobs():
@@ -250,7 +266,8 @@ def from_jobs():
     for name in ("packed", "job", "moved"):
         done = run("wedge", folder(name), "--index", 1, "--threads", 1)
         check(done.returncode == 0, done.stderr)
-    check(run("bake", scene, "-o", folder("arm.h5"), "--frames", "1-3", "--threads", 1, "--set", "garments.0.fabric=jersey").returncode == 0, "")
+    check(run("bake", scene, "-o", folder("arm.h5"), "--frames", "1-3", "--threads", 1, "--set",
+              "garments.0.fabric=jersey").returncode == 0, "")
     for name in ("packed", "job", "moved"):
         check(hashes(path_of(folder(name), 1, ".h5")) == hashes(folder("arm.h5")), f"{name}: other bits than the scene")
     # grids of a job have their resolution written out
@@ -289,7 +306,8 @@ def long_frames():
     check(done.returncode == 0 and "(continued)" in done.stderr, done.stderr)
     check(hashes(cache) == alone(path, 0, "slow_alone.h5"), "other bits than a bake never stopped")
     state = json.load(open(beat, encoding="utf-8"))
-    check(state["state"] == "complete" and state["done"] == state["frames"] == 3 and state["percent"] == 100 and state["host"], f"{state}")
+    check(state["state"] == "complete" and state["done"] == state["frames"] == 3 and state["percent"] == 100
+          and state["host"], f"{state}")
 
 
 def one_writer():
@@ -302,7 +320,8 @@ def one_writer():
     # one that waits finds it done
     done = run("wedge", path, "--index", 0, "--threads", 1, "--wait", 100)
     first.communicate(timeout=60)
-    check(first.returncode == 0 and done.returncode == 0 and "complete already" in done.stderr, f"{done.returncode} {done.stderr}")
+    check(first.returncode == 0 and done.returncode == 0 and "complete already" in done.stderr,
+          f"{done.returncode} {done.stderr}")
 
 
 def lost_machine():
@@ -322,9 +341,11 @@ def full_disk():
     path = small("disk", vary=("fabric=cotton",), frames="1-8")
     limited = run("wedge", path, "--index", 0, "--threads", 1,
                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (60000, 60000)))
-    check(limited.returncode == 5 and len(limited.stderr.splitlines()[-1]) > 30, f"{limited.returncode} {limited.stderr}")
+    check(limited.returncode == 5 and len(limited.stderr.splitlines()[-1]) > 30,
+          f"{limited.returncode} {limited.stderr}")
     done = run("wedge", path, "--index", 0, "--threads", 1)
-    check(done.returncode == 0 and hashes(path_of(path, 0, ".h5")) == alone(path, 0, "disk_alone.h5"), f"{done.returncode} {done.stderr}")
+    check(done.returncode == 0 and hashes(path_of(path, 0, ".h5")) == alone(path, 0, "disk_alone.h5"),
+          f"{done.returncode} {done.stderr}")
     os.chmod(path, 0o777)
     refused(5, ["cannot be made"], "wedge", SPHERE, "--vary", "friction=0.1", "-o", "/proc/no/such")
 
@@ -333,7 +354,8 @@ def processors():
     """Threads are what the allocation has, unless --threads says otherwise."""
     def threads(*more, **environment):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "OMP"))}
-        done = run("bake", SPHERE, "-o", folder("threads.h5"), "--set", "resolution=5", "--frames", "1-2", "--report", folder("threads.json"),
+        done = run("bake", SPHERE, "-o", folder("threads.h5"), "--set", "resolution=5", "--frames", "1-2", "--report",
+                   folder("threads.json"),
                    *more, env={**clean, "OMP_WAIT_POLICY": "passive", **environment})
         check(done.returncode == 0, done.stderr)
         return json.load(open(folder("threads.json"), encoding="utf-8"))["threads"]
@@ -345,9 +367,11 @@ def processors():
     for nonsense in ("", "0", "-2", "x", "99999999999"):
         check(threads(SLURM_CPUS_PER_TASK=nonsense) <= here, f"SLURM_CPUS_PER_TASK={nonsense}")
     if shutil.which("taskset"):
-        done = subprocess.run(["taskset", "-c", str(min(os.sched_getaffinity(0))), TOILE, "bake", SPHERE, "-o", folder("t.h5"), "--set",
+        done = subprocess.run(["taskset", "-c", str(min(os.sched_getaffinity(0))), TOILE, "bake", SPHERE, "-o",
+                               folder("t.h5"), "--set",
                                "resolution=5", "--frames", "1-2", "--report", folder("t.json")], check=False)
-        check(done.returncode == 0 and json.load(open(folder("t.json"), encoding="utf-8"))["threads"] == 1, "one processor")
+        check(done.returncode == 0 and json.load(open(folder("t.json"), encoding="utf-8"))["threads"] == 1,
+              "one processor")
 
 
 # ---- the report ----
@@ -361,7 +385,8 @@ def read_png(path):
     while at < len(data):
         length, name = struct.unpack(">I4s", data[at:at + 8])
         body = data[at + 8:at + 8 + length]
-        check(struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0] == zlib.crc32(name + body), f"{name}: checksum")
+        check(struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0] == zlib.crc32(name + body),
+              f"{name}: checksum")
         if name == b"IHDR":
             size = struct.unpack(">IIBBBBB", body)
         elif name == b"IDAT":
@@ -382,12 +407,14 @@ def report():
     check(done.returncode == 0 and "3 of 4" in done.stdout, done.stdout + done.stderr)
     with open(path + "/report/table.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    check([r["state"] for r in rows] == ["complete"] * 3 + ["waiting"] and [r["fabric"] for r in rows] == ["cotton"] * 2 + ["denim"] * 2, f"{rows}")
+    check([r["state"] for r in rows] == ["complete"] * 3 + ["waiting"]
+          and [r["fabric"] for r in rows] == ["cotton"] * 2 + ["denim"] * 2, f"{rows}")
     for index in (0, 1, 2):
         row, cache = rows[index], path_of(path, index, ".h5")
         with h5py.File(cache, "r") as f:
             numbers = {k: f["frames"][k][:] for k in ("steps", "max_stretch", "seconds")}
-        check(int(row["steps"]) == numbers["steps"].sum() and abs(float(row["max_stretch"]) - numbers["max_stretch"].max()) < 1e-4, f"{row}")
+        check(int(row["steps"]) == numbers["steps"].sum()
+              and abs(float(row["max_stretch"]) - numbers["max_stretch"].max()) < 1e-4, f"{row}")
         check(int(row["state_hash"], 16) == hashes(cache)[-1] & (2 ** 64 - 1), "the hash is another")
         verified = json.loads(run("verify", cache, "--json", "--frames", "12-12").stdout)
         check(int(row["intersections"]) == verified["cloth_pairs"] + verified["collider_pairs"], f"{row} {verified}")
@@ -408,7 +435,8 @@ def report():
         file.write(os.urandom(20000))
     done = run("wedge", "report", path)
     states = [r["state"] for r in json.load(open(path + "/report/table.json", encoding="utf-8"))]
-    check(done.returncode == 0 and states[0] == states[2] == "complete" and states[1] != "complete", f"{states} {done.stderr}")
+    check(done.returncode == 0 and states[0] == states[2] == "complete" and states[1] != "complete",
+          f"{states} {done.stderr}")
 
 
 # ---- queues ----
@@ -437,10 +465,12 @@ def local_queue():
     check(most == 2, f"{most} at a time")
     check('"exit_code":137' in more, f"the killed one was not seen:\n{more}")
     for index in range(4):
-        check(hashes(path_of(path, index, ".h5")) == alone(path, index, f"queue_{index}.h5"), f"wedge {index}: other bits")
+        check(hashes(path_of(path, index, ".h5")) == alone(path, index, f"queue_{index}.h5"),
+              f"wedge {index}: other bits")
         check(os.path.exists(path_of(path, index, ".pc2")), "kept description: export")
     check(os.path.exists(path + "/report/contact.png"), "no report")
-    done = run("submit", SPHERE, "-o", folder("single"), "--engine", "local", "--set", "resolution=7", "--frames", "1-3")
+    done = run("submit", SPHERE, "-o", folder("single"), "--engine", "local", "--set", "resolution=7", "--frames",
+               "1-3")
     check(done.returncode == 0 and frames_in(folder("single") + "/000_bake/000_bake.h5") == 3, done.stderr)
     # one that cannot be baked is told of, and the others are not held up
     edited = plan_of(folder("single"))
@@ -453,10 +483,14 @@ def local_queue():
 
 # Of the 2023-09 specification: what an object may have, and what it must.
 OPENJD = {
-    "template": ({"specificationVersion", "name", "steps"}, {"description", "parameterDefinitions", "jobEnvironments", "$schema"}),
-    "PATH": ({"name", "type"}, {"description", "default", "allowedValues", "minLength", "maxLength", "objectType", "dataFlow", "userInterface"}),
-    "STRING": ({"name", "type"}, {"description", "default", "allowedValues", "minLength", "maxLength", "userInterface"}),
-    "step": ({"name", "script"}, {"description", "dependencies", "stepEnvironments", "hostRequirements", "parameterSpace"}),
+    "template": ({"specificationVersion", "name", "steps"},
+                 {"description", "parameterDefinitions", "jobEnvironments", "$schema"}),
+    "PATH": ({"name", "type"}, {"description", "default", "allowedValues", "minLength", "maxLength", "objectType",
+                                "dataFlow", "userInterface"}),
+    "STRING": ({"name", "type"}, {"description", "default", "allowedValues", "minLength", "maxLength",
+                                  "userInterface"}),
+    "step": ({"name", "script"}, {"description", "dependencies", "stepEnvironments", "hostRequirements",
+                                  "parameterSpace"}),
     "action": ({"command"}, {"args", "timeout", "cancelation"}),
     "task parameter": ({"name", "type", "range"}, set()),
 }
@@ -469,18 +503,21 @@ def openjd_form(kind, thing):
 
 def openjd():
     path = small("openjd", vary=("friction=0.1:0.9:5",))
-    done = run("submit", path, "--engine", "openjd", "--write-only", folder("ojd"), "--export", "abc", "--cpus", 2, "--memory", 4000)
+    done = run("submit", path, "--engine", "openjd", "--write-only", folder("ojd"), "--export", "abc", "--cpus", 2,
+               "--memory", 4000)
     check(done.returncode == 0, done.stderr)
     with open(folder("ojd") + "/template.yaml", encoding="utf-8") as file:
         template = yaml.safe_load(file)
     openjd_form("template", template)
-    check(template["specificationVersion"] == "jobtemplate-2023-09" and 1 <= len(template["name"]) <= 128, template["name"])
+    check(template["specificationVersion"] == "jobtemplate-2023-09" and 1 <= len(template["name"]) <= 128,
+          template["name"])
     known = {"Session.WorkingDirectory", "Session.PathMappingRulesFile"}
     for parameter in template["parameterDefinitions"]:
         openjd_form(parameter["type"], parameter)
         check(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", parameter["name"]), parameter["name"])
         if parameter["type"] == "PATH":
-            check(parameter["objectType"] in ("FILE", "DIRECTORY") and parameter["dataFlow"] in ("NONE", "IN", "OUT", "INOUT")
+            check(parameter["objectType"] in ("FILE", "DIRECTORY")
+                  and parameter["dataFlow"] in ("NONE", "IN", "OUT", "INOUT")
                   and not str(parameter.get("default", "")).startswith("/"), f"{parameter}")
         known |= {"Param." + parameter["name"], "RawParam." + parameter["name"]}
     seen = set()
@@ -504,7 +541,8 @@ def openjd():
             cancel = action["cancelation"]
             check(cancel["mode"] == "NOTIFY_THEN_TERMINATE" and 0 < cancel["notifyPeriodInSeconds"] <= 600, f"{cancel}")
         for amount in step.get("hostRequirements", {}).get("amounts", []):
-            check(amount["name"] in ("amount.worker.vcpu", "amount.worker.memory") and amount["min"] in (2, 4000), f"{amount}")
+            check(amount["name"] in ("amount.worker.vcpu", "amount.worker.memory") and amount["min"] in (2, 4000),
+                  f"{amount}")
     check(seen == {"Bake", "Export", "Report"}, f"{seen}")
     # run as a worker would, after the references are resolved
     with open(folder("ojd") + "/parameter_values.yaml", encoding="utf-8") as file:
@@ -513,14 +551,17 @@ def openjd():
     for step in template["steps"]:
         for index in range(5) if "parameterSpace" in step else (0,):
             action = step["script"]["actions"]["onRun"]
-            words = [re.sub(r"\{\{(.*?)\}\}", lambda m: {**values, "Task.Param.Index": str(index)}[m.group(1).strip()], t)
+            words = [re.sub(r"\{\{(.*?)\}\}", lambda m: {**values, "Task.Param.Index": str(index)}[m.group(1).strip()],
+                            t)
                      for t in [action["command"]] + action["args"]]
             done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
             check(done.returncode == 0, f"{words}: {done.stderr}")
             if step["name"] == "Bake" and index == 0:
                 lines = [float(x) for x in re.findall(r"^openjd_progress: ([\d.]+)$", done.stdout, re.M)]
-                check(lines and lines == sorted(lines) and lines[-1] == 100 and "openjd_status: " in done.stdout, done.stdout)
-    check(os.path.exists(path + "/report/contact.png") and os.path.exists(path_of(path, 4, ".abc")), "nothing came of it")
+                check(lines and lines == sorted(lines) and lines[-1] == 100 and "openjd_status: " in done.stdout,
+                      done.stdout)
+    check(os.path.exists(path + "/report/contact.png") and os.path.exists(path_of(path, 4, ".abc")),
+          "nothing came of it")
 
 
 RUN_JOB_TYPE = """
@@ -557,19 +598,23 @@ def flamenco():
     server = http.server.HTTPServer(("127.0.0.1", 0), Manager)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     if shutil.which("curl"):
-        done = run("submit", path, "--engine", "flamenco", "--export", "abc", "--manager", f"http://127.0.0.1:{server.server_port}")
-        check(done.returncode == 0 and len(got) == 1 and got[0][0] == "/api/v3/jobs" and got[0][1] == "application/json", f"{got} {done.stderr}")
+        done = run("submit", path, "--engine", "flamenco", "--export", "abc", "--manager",
+                   f"http://127.0.0.1:{server.server_port}")
+        check(done.returncode == 0 and len(got) == 1 and got[0][0] == "/api/v3/jobs"
+              and got[0][1] == "application/json", f"{got} {done.stderr}")
         refused(4, ["--manager"], "submit", path, "--engine", "flamenco", "--manager", "http://127.0.0.1:1")
     else:
         skip("flamenco: no curl, the job was not posted")
     server.shutdown()
     out = folder("fl")
-    check(run("submit", path, "--engine", "flamenco", "--export", "abc", "--write-only", out).returncode == 0, "write only")
+    check(run("submit", path, "--engine", "flamenco", "--export", "abc", "--write-only", out).returncode == 0,
+          "write only")
     with open(out + "/job.json", encoding="utf-8") as file:
         job = json.load(file)
     # SubmittedJob of flamenco-openapi.yaml
     check({"name", "type", "priority", "submitter_platform"} <= set(job)
-          <= {"name", "type", "type_etag", "priority", "settings", "metadata", "submitter_platform", "storage", "worker_tag", "initial_status"},
+          <= {"name", "type", "type_etag", "priority", "settings", "metadata", "submitter_platform", "storage",
+              "worker_tag", "initial_status"},
           f"{job}")
     check(job["type"] == "toile-wedge" and isinstance(job["priority"], int) and job["submitter_platform"] == "linux"
           and all(isinstance(v, str) for v in job["metadata"].values()), f"{job}")
@@ -578,7 +623,8 @@ def flamenco():
         return
     with open(folder("run.js"), "w", encoding="utf-8") as file:
         file.write(RUN_JOB_TYPE)
-    done = subprocess.run(["node", folder("run.js"), out + "/toile_wedge.js", out + "/job.json"], capture_output=True, text=True, timeout=60,
+    done = subprocess.run(["node", folder("run.js"), out + "/toile_wedge.js", out + "/job.json"], capture_output=True,
+                          text=True, timeout=60,
                           check=False)
     check(done.returncode == 0, done.stderr)
     made = json.loads(done.stdout)
@@ -586,20 +632,26 @@ def flamenco():
     kinds = {"string": str, "int32": int, "float": float, "bool": bool}
     rows = {s["key"]: s for s in made["type"]["settings"]}
     for row in rows.values():
-        check(set(row) <= {"key", "type", "subtype", "choices", "propargs", "description", "label", "default", "eval", "evalInfo", "visible",
+        check(set(row) <= {"key", "type", "subtype", "choices", "propargs", "description", "label", "default", "eval",
+                           "evalInfo", "visible",
                            "required", "editable"} and row["type"] in kinds and row.get("subtype", "dir_path") in
               ("file_path", "dir_path", "file_name", "hashed_file_path") and row.get("visible", "visible") in
               ("visible", "hidden", "submission", "web"), f"{row}")
     check(made["type"]["label"] and set(job["settings"]) == set(rows), f"{job['settings']}")
     for key, value in job["settings"].items():
-        check(isinstance(value, kinds[rows[key]["type"]]) and value in rows[key].get("choices", [value]), f"{key}: {value}")
+        check(isinstance(value, kinds[rows[key]["type"]]) and value in rows[key].get("choices", [value]),
+              f"{key}: {value}")
     tasks = {t["name"]: t for t in made["tasks"]}
-    check(list(tasks) == [f"{what}-{i}" for i in range(3) for what in ("bake", "export")] + ["report"], f"{list(tasks)}")
-    check(tasks["export-1"]["needs"] == ["bake-1"] and tasks["report"]["needs"] == ["export-0", "export-1", "export-2"], f"{tasks}")
+    check(list(tasks) == [f"{what}-{i}" for i in range(3) for what in ("bake", "export")] + ["report"],
+          f"{list(tasks)}")
+    check(tasks["export-1"]["needs"] == ["bake-1"] and tasks["report"]["needs"] == ["export-0", "export-1", "export-2"],
+          f"{tasks}")
     for task in tasks.values():
         command = task["commands"][0]
-        check(task["type"] == "misc" and command["name"] == "exec" and all(isinstance(a, str) for a in command["parameters"]["args"]), f"{task}")
-        ran = subprocess.run([command["parameters"]["exe"], *command["parameters"]["args"]], capture_output=True, text=True, timeout=100,
+        check(task["type"] == "misc" and command["name"] == "exec"
+              and all(isinstance(a, str) for a in command["parameters"]["args"]), f"{task}")
+        ran = subprocess.run([command["parameters"]["exe"], *command["parameters"]["args"]], capture_output=True,
+                             text=True, timeout=100,
                              check=False)
         check(ran.returncode == 0, f"{command}: {ran.stderr}")
     check(os.path.exists(path + "/report/contact.png"), "nothing came of it")
@@ -608,23 +660,30 @@ def flamenco():
 def one_description():
     """Options are kept for the next engine; files say what was asked for; strange paths are one word."""
     path = small("it's a $(name)", vary=("friction=0.1,0.2",))
-    check(run("submit", path, "--engine", "slurm", "--write-only", folder("sl"), "--cpus", 3, "--minutes", 30, "--memory", 500, "--partition",
+    check(run("submit", path, "--engine", "slurm", "--write-only", folder("sl"), "--cpus", 3, "--minutes", 30,
+              "--memory", 500, "--partition",
               "cloth", "--export", "obj").returncode == 0, "slurm")
     check(run("submit", path, "--engine", "local", "--write-only", folder("lo")).returncode == 0, "local")
     kept = json.load(open(path + "/farm.json", encoding="utf-8"))
-    check((kept["cpus"], kept["minutes"], kept["memory_mb"], kept["partition"], kept["export"]) == (3, 30, 500, "cloth", "obj"), f"{kept}")
-    text = {name: open(folder("sl") + "/" + name, encoding="utf-8").read() for name in ("bake.sbatch", "export.sbatch", "report.sbatch", "submit.sh")}
-    for line in ("--array=0-1", "--requeue", "--cpus-per-task=3", "--time=30", "--mem=500M", "--partition=cloth", "--signal=B:USR1@90"):
+    check((kept["cpus"], kept["minutes"], kept["memory_mb"], kept["partition"], kept["export"]) == (3, 30, 500, "cloth",
+                                                                                                    "obj"), f"{kept}")
+    text = {name: open(folder("sl") + "/" + name, encoding="utf-8").read() for name in ("bake.sbatch", "export.sbatch",
+                                                                                        "report.sbatch", "submit.sh")}
+    for line in ("--array=0-1", "--requeue", "--cpus-per-task=3", "--time=30", "--mem=500M", "--partition=cloth",
+                 "--signal=B:USR1@90"):
         check(f"#SBATCH {line}" in text["bake.sbatch"], f"{line} is missing")
-    check("--dependency=aftercorr:$bake" in text["submit.sh"] and "--export obj" in text["export.sbatch"], text["submit.sh"])
+    check("--dependency=aftercorr:$bake" in text["submit.sh"] and "--export obj" in text["export.sbatch"],
+          text["submit.sh"])
     for name in list(text) + ["../lo/run.sh"]:
         done = subprocess.run(["bash", "-n", folder("sl") + "/" + name], capture_output=True, text=True, check=False)
         check(done.returncode == 0, f"{name}: {done.stderr}")
     done = subprocess.run([folder("lo") + "/run.sh"], capture_output=True, text=True, timeout=100, check=False)
-    check(done.returncode == 0 and "2 of 2" in done.stdout and frames_in(path_of(path, 1, ".h5")) == 6, done.stdout + done.stderr)
+    check(done.returncode == 0 and "2 of 2" in done.stdout and frames_in(path_of(path, 1, ".h5")) == 6,
+          done.stdout + done.stderr)
 
 
-TESTS = (plans, mistakes, by_index, from_jobs, long_frames, one_writer, lost_machine, full_disk, processors, report, local_queue, openjd, flamenco,
+TESTS = (plans, mistakes, by_index, from_jobs, long_frames, one_writer, lost_machine, full_disk, processors, report,
+         local_queue, openjd, flamenco,
          one_description)
 
 

@@ -38,7 +38,8 @@ def say(text):
 
 
 def toile(*arguments, environment=None):
-    return subprocess.run([TOILE, *arguments], capture_output=True, text=True, env=environment, timeout=300, check=False)
+    return subprocess.run([TOILE, *arguments], capture_output=True, text=True, env=environment, timeout=300,
+                          check=False)
 
 
 def hashes(cache):
@@ -101,7 +102,8 @@ def farm_of_eight(slurm, folder):
     wedges = Wedges(folder, slurm)
     sent = toile("submit", folder, "--engine", "slurm", "--export", "abc", "--minutes", "5", "--name", "torture",
                  environment={**slurm.environment, "OMP_WAIT_POLICY": "passive"})
-    check(sent.returncode == 0 and "bake" in sent.stdout and "report" in sent.stdout, f"submit: {sent.stdout}{sent.stderr}")
+    check(sent.returncode == 0 and "bake" in sent.stdout and "report" in sent.stdout,
+          f"submit: {sent.stdout}{sent.stderr}")
     say(sent.stdout.strip())
 
     # a node is drained, and what ran there goes elsewhere
@@ -118,7 +120,8 @@ def farm_of_eight(slurm, folder):
     say(f"wedge {killed} killed at frame {wedges.done(killed)}")
 
     # nothing new starts on a drained node
-    check(not [t for t in slurm.tasks() if t[3] == "node1" and t[2] == "RUNNING"], "something started on a drained node")
+    check(not [t for t in slurm.tasks() if t[3] == "node1" and t[2] == "RUNNING"],
+          "something started on a drained node")
     slurm.call("scontrol", "update", "nodename=node1", "state=resume")
 
     # the time of a task is over: its script is told as --signal=B:USR1 does (minutes later; scancel --signal tells it again and
@@ -137,10 +140,12 @@ def farm_of_eight(slurm, folder):
     for index in range(8):
         with open(f"{folder}/farm/slurm/bake_{index}.log", encoding="utf-8") as file:
             logs[index] = file.read()
-        check(wedges.done(index) == FRAMES, f"wedge {index} has {wedges.done(index)} of {FRAMES} frames:\n{logs[index][-1500:]}")
+        check(wedges.done(index) == FRAMES,
+              f"wedge {index} has {wedges.done(index)} of {FRAMES} frames:\n{logs[index][-1500:]}")
         check(os.path.exists(wedges.path(index, ".abc")), f"wedge {index} was not exported")
         check(not os.path.exists(wedges.path(index, ".h5.lock")), f"wedge {index}: the lock is left")
-    check(frames_then > 1 and "stopped after frame" in logs[drained], f"the drained one did not leave in order:\n{logs[drained]}")
+    check(frames_then > 1 and "stopped after frame" in logs[drained],
+          f"the drained one did not leave in order:\n{logs[drained]}")
     for index in (drained, killed, late):
         check("(continued)" in logs[index], f"wedge {index} did not go on where it was:\n{logs[index]}")
     check("stopped after frame" in logs[late], f"the late one did not leave in order:\n{logs[late]}")
@@ -159,7 +164,8 @@ def never_interrupted(wedges, folder):
     running = []
     for index, wedge in enumerate(wedges.plan):
         sets = [a for s in [f"resolution={SIZE}"] + wedge["set"] for a in ("--set", s)]
-        running.append(subprocess.Popen([TOILE, "bake", SCENE, "-o", f"{folder}/{index}.h5", "--frames", f"1-{FRAMES}", "--threads", "1",
+        running.append(subprocess.Popen([TOILE, "bake", SCENE, "-o", f"{folder}/{index}.h5", "--frames", f"1-{FRAMES}",
+                                         "--threads", "1",
                                          "--progress", "none", *sets]))
         if len(running) == 2:
             running.pop(0).wait()
@@ -167,7 +173,8 @@ def never_interrupted(wedges, folder):
         process.wait()
     for index in range(8):
         alone, farmed = hashes(f"{folder}/{index}.h5"), hashes(wedges.path(index, ".h5"))
-        check(alone is not None and len(alone) == FRAMES and alone == farmed, f"wedge {index}: other bits than a bake by itself")
+        check(alone is not None and len(alone) == FRAMES and alone == farmed,
+              f"wedge {index}: other bits than a bake by itself")
 
 
 def main():
