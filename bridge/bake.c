@@ -35,6 +35,8 @@
 
 /* A checkpoint is a copy of all there is; so much work is at stake between two. */
 #define CHECKPOINT_SECONDS 2.0
+/* The disk is waited for when all frames that memory holds are on their way to it; so long is worth a word. */
+#define SLOW_DISK_SECONDS 10.0
 enum { PENDING_MOST = 64 }; /* frames that may wait for the disk; more than the writer has slots */
 
 typedef struct bake {
@@ -352,6 +354,19 @@ static toile_status push_checkpoint(bake *b, int frame) {
     return TOILE_OK;
 }
 
+static void tell_slow_disk(bake *b, int frame, double seconds) {
+    char note[512];
+    if (seconds < SLOW_DISK_SECONDS)
+        return;
+    snprintf(note, sizeof note,
+             "frame %d waited %.0f s for the disk of %.300s, which is slower than the simulation or hangs; nothing is lost. "
+             "Bake to a faster disk, or with --position-error for a smaller cache",
+             frame, seconds, b->work_path);
+    pthread_mutex_lock(&b->telling);
+    toile_progress_warn(&b->progress, note);
+    pthread_mutex_unlock(&b->telling);
+}
+
 /* The world's present state as the next frame of the cache, and a checkpoint now and then: frames after it
  * are simulated anew on --resume, to the same bits. */
 static toile_status write_frame(bake *b, int frame) {
@@ -359,6 +374,7 @@ static toile_status write_frame(bake *b, int frame) {
     toile_statistics *statistics = &b->pending[(unsigned)frame % PENDING_MOST];
     toile_cache_slot slot;
     toile_status status = toile_cache_writer_slot(b->writer, &slot, &b->error);
+    tell_slow_disk(b, frame, toile_now() - began);
     if (status >= 0)
         status = read_frame(b, slot.positions, slot.velocities);
     if (status < 0)

@@ -916,13 +916,15 @@ def farmed():
     before = [o.name for o in bpy.data.objects]
     op("farm", vary="fabric=cotton,silk; friction=0.1,0.9", directory=folder, slots=2, export='PC2')
     found = farm.status(folder)
-    check([w["state"] for w in found] == ["complete"] * 4 and found[3]["values"] == {"fabric": "silk", "friction": 0.9}, f"{found}")
+    check([w["state"] for w in found] == ["complete"] * 4
+          and found[3]["values"] == {"fabric": "silk", "friction": 0.9}, f"{found}")
     check(all(os.path.exists(w["cache"][:-3] + ".pc2") for w in found), "not exported")
     check(not os.path.exists(folder + ".job.h5") and os.path.exists(folder + "/job.h5"), "the job is where it should not be")
     check(bpy.context.scene.toile.farm_directory == "//wedges" and [o.name for o in bpy.data.objects] == before, "the file")
     op("farm_load")
     scene = bpy.context.scene
-    check([v.name for v in scene.toile.versions] == [w["name"] for w in found] and scene.toile.versions[3].note == "fabric silk, friction 0.9",
+    check([v.name for v in scene.toile.versions] == [w["name"] for w in found]
+          and scene.toile.versions[3].note == "fabric silk, friction 0.9",
           f"{[(v.name, v.note) for v in scene.toile.versions]}")
     seen = []
     for index in range(4):
@@ -986,7 +988,8 @@ def farm_cancelled():
         for path in (folder, whole):
             op("farm_load", directory=path, index=index)
             frames_of.append(cached(sheet, 24).copy())
-        check(farm.status(folder)[index]["state"] == "complete" and numpy.array_equal(*frames_of), f"wedge {index} came out differently")
+        check(farm.status(folder)[index]["state"] == "complete" and numpy.array_equal(*frames_of),
+              f"wedge {index} came out differently")
     check(not bpy.ops.toile.farm_cancel.poll(), "nothing runs, but cancel is offered")
     used.add("farm_cancel")
 
@@ -1029,5 +1032,6 @@ def every_operator_called():
 run([tables, registered_twice, translated, added_and_removed, modifiers_in_order, presets, baked, transformed, units,
      armature_collider, animated_modifiers, pins_follow, mistakes, problem_selected, cancelled_and_resumed, killed, grows,
      undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
-     property_maps, rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, farmed, farm_cancelled, figures]
+     property_maps, rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, farmed,
+     farm_cancelled, figures]
     + ([every_operator_called] if not [a for a in ARGUMENTS if not a.startswith("/")] else []))

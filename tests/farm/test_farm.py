@@ -350,6 +350,32 @@ def full_disk():
     refused(5, ["cannot be made"], "wedge", SPHERE, "--vary", "friction=0.1", "-o", "/proc/no/such")
 
 
+HANGING = """
+#include <unistd.h>
+static int calls;
+int fdatasync(int fd) { (void)fd; if (++calls == 6) sleep(14); return 0; }
+int fsync(int fd) { return fdatasync(fd); }
+"""
+
+
+def slow_disk():
+    """TOILE_LONG=1: a disk that hangs for 14 s is told of; the heart beats on, and the frames are what they were."""
+    if not os.environ.get("TOILE_LONG"):
+        return
+    with open(folder("hang.c"), "w", encoding="utf-8") as file:
+        file.write(HANGING)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", folder("hang.so"), folder("hang.c")], check=True)
+    path = small("hangs", vary=("fabric=cotton",), frames="1-40", resolution=9)
+    beat = path_of(path, 0, ".heartbeat.json")
+    task = start("wedge", path, "--index", 0, "--threads", 1, env={**os.environ, "LD_PRELOAD": folder("hang.so")})
+    wait_for(lambda: os.path.exists(beat), "a heartbeat")
+    time.sleep(8)
+    check(time.time() - os.stat(beat).st_mtime < 5, "no heartbeat while the disk hangs")
+    _, errors = task.communicate(timeout=100)
+    check(task.returncode == 0 and "for the disk of" in errors, f"{task.returncode} {errors}")
+    check(hashes(path_of(path, 0, ".h5")) == alone(path, 0, "hangs_alone.h5"), "other bits")
+
+
 def processors():
     """Threads are what the allocation has, unless --threads says otherwise."""
     def threads(*more, **environment):
@@ -682,7 +708,8 @@ def one_description():
           done.stdout + done.stderr)
 
 
-TESTS = (plans, mistakes, by_index, from_jobs, long_frames, one_writer, lost_machine, full_disk, processors, report,
+TESTS = (plans, mistakes, by_index, from_jobs, long_frames, one_writer, lost_machine, full_disk, slow_disk, processors,
+         report,
          local_queue, openjd, flamenco,
          one_description)
 
