@@ -22,7 +22,9 @@ int toile_command_recover(int argc, char **argv);
 int toile_command_schema(int argc, char **argv);
 int toile_command_settings(int argc, char **argv);
 int toile_command_solvers(int argc, char **argv);
+int toile_command_submit(int argc, char **argv);
 int toile_command_verify(int argc, char **argv);
+int toile_command_wedge(int argc, char **argv);
 
 /* ---- options ---- */
 
