@@ -1,6 +1,6 @@
 /* toile experiment: the papers' experiments by name. */
 #include "commands.h"
-#include "experiment.h"
+#include "experiments.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -10,9 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One function and one line for each. */
-
+/* One line for each. */
 static const experiment_entry EXPERIMENTS[] = {
+    {"fb_stability", "Boxerman 2003, 4.1.3", "Longest stable step of fb_euler over random cloths, as numerical stiffness kappa",
+     experiment_fb_stability},
+    {"aimex_stability", "Boxerman 2003, 4.4.3 and Figs. 4.8 to 4.10",
+     "Adaptive IMEX while connections turn from explicit to implicit and back", experiment_aimex_stability},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -286,7 +286,24 @@ static void write_curve(FILE *file, const curve *c, int number, const axis *x, c
                     place(x, c->xy[2 * k]), place(y, c->xy[2 * k + 1]), c->count > 100 ? "1.6" : "2.8", colour);
 }
 
-/* Lines one under the other in the corner where the fewest points are. */
+/* How much of a curve lies in a rectangle: its points, and for lines some between them. */
+static int points_inside(const curve *c, const axis *x, const axis *y, double left, double top, double width, double height) {
+    int inside = 0, between = c->style == PLOT_POINTS ? 1 : 16;
+    for (int j = 0; j < c->count; j++) {
+        const double *at = &c->xy[2 * j], *next = &c->xy[2 * (j + 1 < c->count ? j + 1 : j)];
+        if (!usable(x, at[0]) || !usable(y, at[1]) || !usable(x, next[0]) || !usable(y, next[1]))
+            continue;
+        for (int k = 0; k < between; k++) {
+            double t = (double)k / between;
+            double px = (1 - t) * place(x, at[0]) + t * place(x, next[0]) - left;
+            double py = (1 - t) * place(y, at[1]) + t * place(y, next[1]) - top;
+            inside += px > 0 && px < width && py > 0 && py < height;
+        }
+    }
+    return inside;
+}
+
+/* Lines one under the other in the corner where the least of the curves is. */
 static void write_legend(FILE *file, const plot *p, const axis *x, const axis *y) {
     int lines = 0;
     size_t longest = 0;
@@ -303,13 +320,7 @@ static void write_legend(FILE *file, const plot *p, const axis *x, const axis *y
         double left = k % 2 ? x->from + 6 : x->to - width - 6, top = k / 2 ? y->from - height - 6 : y->to + 6;
         int inside = 0;
         for (int i = 0; i < p->curve_count; i++)
-            for (int j = 0; j < p->curves[i].count; j++) {
-                const double *at = &p->curves[i].xy[2 * j];
-                if (!usable(x, at[0]) || !usable(y, at[1]))
-                    continue;
-                double px = place(x, at[0]) - left, py = place(y, at[1]) - top;
-                inside += px > -4 && px < width + 4 && py > -4 && py < height + 4;
-            }
+            inside += points_inside(&p->curves[i], x, y, left - 4, top - 4, width + 8, height + 8);
         if (best < 0 || inside < best)
             best = inside, corner = k;
     }

@@ -1,0 +1,11 @@
+/* The experiments, each in the file of its paper's topic. A new one: its function here, its line in
+ * command_experiment.c. */
+#ifndef TOILE_EXPERIMENTS_H
+#define TOILE_EXPERIMENTS_H
+
+#include "experiment.h"
+
+bool experiment_fb_stability(experiment *e);
+bool experiment_aimex_stability(experiment *e);
+
+#endif
