@@ -16,6 +16,12 @@ static const experiment_entry EXPERIMENTS[] = {
      experiment_fb_stability},
     {"aimex_stability", "Boxerman 2003, 4.4.3 and Figs. 4.8 to 4.10",
      "Adaptive IMEX while connections turn from explicit to implicit and back", experiment_aimex_stability},
+    {"projected_damping", "Boxerman 2003, 4.2.4 and Figs. 4.4 to 4.6",
+     "Energies of a swinging sheet: no damping, damping of all motion, damping along connections", experiment_projected_damping},
+    {"aimex", "Boxerman 2003, 4.4.3 and Table 4.1", "Adaptive IMEX beside implicit steps: difference of the results, iterations, time",
+     experiment_aimex},
+    {"preconditioners", "Boxerman 2003, 5.3.1 and Figs. 5.3 to 5.10",
+     "Iterations of MPCG without and with preconditioners, by particles and stiffness", experiment_preconditioners},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -58,14 +64,15 @@ static bool close_file(experiment *e, FILE *file) {
     return true;
 }
 
-static int run_experiment(const experiment_entry *entry, const char *directory, bool quick, int threads) {
-    experiment e = {.name = entry->name, .directory = directory, .quick = quick, .threads = threads, .began = toile_now()};
+static int run_experiment(const experiment_entry *entry, experiment e) {
+    e.name = entry->name;
+    e.began = toile_now();
     printf("%s: %s\n", entry->name, entry->summary);
     fflush(stdout);
     bool good = (e.table = experiment_open(&e, ".md")) != NULL;
     if (good) {
         fprintf(e.table, "# %s\n\n%s. %s.%s\n\n| what | paper | Toile | |\n|---|---|---|---|\n", entry->name, entry->summary,
-                entry->source, quick ? " A quick run on small sizes: not for comparison." : "");
+                entry->source, e.quick ? " A quick run on small sizes: not for comparison." : "");
         good = entry->run(&e);
         if (e.stopped)
             fprintf(e.table, "\nStopped before the end: these are the figures up to then.\n");
@@ -74,24 +81,25 @@ static int run_experiment(const experiment_entry *entry, const char *directory, 
     good = close_file(&e, e.table) && good;
     if (!good)
         return toile_complain_error(&e.error);
-    printf("  wrote %s/%s.csv, .svg, .md\n", directory, entry->name);
+    printf("  wrote %s/%s.csv, .svg, .md\n", e.directory, entry->name);
     if (e.stopped)
         return toile_complain(toile_status_exit_code(TOILE_CANCELLED), "%s was stopped; what was measured is in %s", entry->name,
-                              directory);
+                              e.directory);
     return 0;
 }
 
 int toile_command_experiment(int argc, char **argv) {
-    const char *directory = NULL, *name = "list";
-    bool quick = false;
-    int threads = 1, exit_code;
+    const char *name = "list";
+    experiment e = {.threads = 1};
+    int exit_code;
     const toile_option options[] = {
-        {"--output", "-o", TOILE_OPTION_TEXT, &directory, "DIR", "the folder to write into; it is made if need be", NULL},
-        {"--quick", NULL, TOILE_OPTION_FLAG, &quick, NULL, "small sizes and few runs: seconds instead of minutes to hours", NULL},
-        {"--threads", NULL, TOILE_OPTION_WHOLE, &threads, "N", "processor threads of what is not about threads (1)", NULL},
+        {"--output", "-o", TOILE_OPTION_TEXT, &e.directory, "DIR", "the folder to write into; it is made if need be", NULL},
+        {"--quick", NULL, TOILE_OPTION_FLAG, &e.quick, NULL, "small sizes and few runs: seconds instead of minutes to hours", NULL},
+        {"--threads", NULL, TOILE_OPTION_WHOLE, &e.threads, "N", "processor threads of what is not about threads (1)", NULL},
+        {"--sets", NULL, TOILE_OPTION_WHOLE, &e.sets, "N", "parameter sets to try, where the paper has hundreds", NULL},
     };
     static const char *const operands[] = {"NAME"};
-    const toile_syntax syntax = {"toile experiment NAME -o DIR [--quick] [--threads N]\n       toile experiment list",
+    const toile_syntax syntax = {"toile experiment NAME -o DIR [--quick] [--sets N] [--threads N]\n       toile experiment list",
                                  "Runs an experiment of the papers: every measurement as CSV, a plot, and a table with the paper's\n"
                                  "figure beside ours. Ctrl-C ends it early and keeps what is done.",
                                  options, sizeof options / sizeof *options, operands, 1};
@@ -109,16 +117,16 @@ int toile_command_experiment(int argc, char **argv) {
         fprintf(stderr, "\n");
         return TOILE_EXIT_USAGE;
     }
-    if (!directory)
+    if (!e.directory)
         return toile_complain(TOILE_EXIT_USAGE, "where to? Give a folder: -o DIR");
-    if (threads < 1)
-        return toile_complain(TOILE_EXIT_USAGE, "--threads %d: at least 1", threads);
-    if (!make_directory(directory))
+    if (e.threads < 1)
+        return toile_complain(TOILE_EXIT_USAGE, "--threads %d: at least 1", e.threads);
+    if (!make_directory(e.directory))
         return TOILE_EXIT_IO;
     experiment_catch_signals();
     exit_code = 0;
     for (int i = 0; EXPERIMENTS[i].name && exit_code == 0; i++)
         if (all || strcmp(name, EXPERIMENTS[i].name) == 0)
-            exit_code = run_experiment(&EXPERIMENTS[i], directory, quick, threads);
+            exit_code = run_experiment(&EXPERIMENTS[i], e);
     return exit_code;
 }

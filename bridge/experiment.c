@@ -1,5 +1,6 @@
 #include "experiment.h"
 
+#include "bench.h"
 #include "commands.h"
 #include "progress.h"
 
@@ -115,6 +116,14 @@ uint64_t experiment_random(uint64_t *seed) {
 
 double experiment_choose(uint64_t *seed, const double *values, int count) {
     return values[experiment_random(seed) % (uint64_t)count];
+}
+
+int experiment_sets(const experiment *e, int quick, int full) {
+    return e->sets > 0 ? e->sets : e->quick ? quick : full;
+}
+
+double experiment_median(double *values, int count) {
+    return bench_median(values, count);
 }
 
 double experiment_exponent(const double *x, const double *y, int count) {

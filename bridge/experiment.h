@@ -20,6 +20,7 @@ typedef struct experiment {
     const char *directory;
     bool quick;  /* small sizes, few runs: for tests */
     int threads; /* of what is not about threads */
+    int sets;    /* parameter sets or cases asked for; 0: as many as the paper has */
     FILE *csv;
     FILE *table;
     double began, said; /* s, monotonic */
@@ -63,6 +64,10 @@ uint64_t experiment_random(uint64_t *seed);
 double experiment_choose(uint64_t *seed, const double *values, int count);
 #define EXPERIMENT_CHOOSE(seed, ...)                                                                            \
     experiment_choose(seed, (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+/* How many parameter sets: what the user asks for, else one of these. */
+int experiment_sets(const experiment *e, int quick, int full);
+/* NaN of none; sorts them. */
+double experiment_median(double *values, int count);
 /* Slope of log y over log x by least squares: the exponent of a growth. NaN with fewer than two. */
 double experiment_exponent(const double *x, const double *y, int count);
 

@@ -74,7 +74,7 @@ static double critical_step(experiment *e, const sheet *s, int steps) {
 }
 
 bool experiment_fb_stability(experiment *e) {
-    int total_sets = e->quick ? 6 : 500, steps = e->quick ? 300 : STEPS, done = 0, below = 0, above = 0, latex_below = 0;
+    int total_sets = experiment_sets(e, 6, 500), steps = e->quick ? 300 : STEPS, done = 0, below = 0, above = 0, latex_below = 0;
     double least = INFINITY, most = 0, least_rows = INFINITY;
     uint64_t seed = 1;
     if (!experiment_csv(e, "set,particles,spacing_m,density,stretch,shear,damp_stretch,damp_shear,critical_step_s,kappa,"
@@ -189,7 +189,7 @@ static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot
 }
 
 bool experiment_aimex_stability(experiment *e) {
-    int sets = e->quick ? 2 : 40, steps = e->quick ? 300 : 1500, stable[2] = {0}, runs[2] = {0}, wired = 0;
+    int sets = experiment_sets(e, 2, 40), steps = e->quick ? 300 : 1500, stable[2] = {0}, runs[2] = {0}, wired = 0;
     plot *wires[3] = {NULL}, *energies = plot_create("Total energy of the first cloth", "time, s", "energy, J");
     int series[2] = {plot_series(energies, "alternating steps", PLOT_LINE), plot_series(energies, "sliding steps", PLOT_LINE)};
     uint64_t seed = 2;

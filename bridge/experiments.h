@@ -6,6 +6,9 @@
 #include "experiment.h"
 
 bool experiment_fb_stability(experiment *e);
+bool experiment_aimex(experiment *e);
 bool experiment_aimex_stability(experiment *e);
+bool experiment_preconditioners(experiment *e);
+bool experiment_projected_damping(experiment *e);
 
 #endif
