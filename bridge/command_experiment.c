@@ -22,6 +22,8 @@ static const experiment_entry EXPERIMENTS[] = {
      experiment_aimex},
     {"preconditioners", "Boxerman 2003, 5.3.1 and Figs. 5.3 to 5.10",
      "Iterations of MPCG without and with preconditioners, by particles and stiffness", experiment_preconditioners},
+    {"decompose", "Boxerman 2003, chapter 6; Boxerman and Ascher 2004",
+     "Row multiplications and time of the decomposing solver; its parts in colour", experiment_decompose},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -10,6 +10,9 @@
 /* Stands for no stiffness: damping is kept as a time, k_d / k_s. */
 #define NO_STIFFNESS 1e-9
 
+/* Half the table's side over that of the sheet (Fig. 6.1). */
+#define TABLE 0.27
+
 static bool set_number(toile_world *w, const char *id, double value) {
     char text[32];
     snprintf(text, sizeof text, "%.17g", value);
@@ -80,7 +83,7 @@ static bool add_scene(toile_world *w, const sheet *s) {
         break;
     case SHEET_TABLE:
         solid.shape = TOILE_BOX;
-        memcpy(solid.size, (double[]){0.27 * size, 0.27 * size, 0.02 * size}, sizeof solid.size);
+        memcpy(solid.size, (double[]){TABLE * size, TABLE * size, 0.02 * size}, sizeof solid.size);
         above = 0.03 * size;
         break;
     case SHEET_GROUND:
@@ -162,6 +165,14 @@ void sheet_view(const double x[3], double *right, double *up) {
     double across = cos(turn) * x[0] + sin(turn) * x[1], deep = -sin(turn) * x[0] + cos(turn) * x[1];
     *right = across;
     *up = cos(tilt) * x[2] + sin(tilt) * deep;
+}
+
+void sheet_draw_table(plot *p, const sheet *s) {
+    double half = TABLE * (s->n - 1) * s->spacing, top = 0.02 * (s->n - 1) * s->spacing, at[4][2];
+    for (int k = 0; k < 4; k++)
+        sheet_view((const double[]){k == 0 || k == 3 ? -half : half, k < 2 ? -half : half, top}, &at[k][0], &at[k][1]);
+    for (int k = 0; k < 4; k++)
+        plot_segment(p, at[k][0], at[k][1], at[(k + 1) % 4][0], at[(k + 1) % 4][1], 0xd55e00, 1.5);
 }
 
 typedef struct drawn {

@@ -43,10 +43,11 @@ typedef struct sheet_cost {
 /* Frames of `frame` seconds until `seconds` have passed; false in `sound` if it blew up. */
 sheet_cost sheet_run(toile_world *world, double seconds, double frame);
 
-/* The sheet as lines, seen from a corner above: `colour` gives a connection's colour, 0xffffff leaves it out. `first` and
- * `last` limit the connections: stretch, shear, or both. */
+/* The sheet as lines, seen from a corner above: `colour` gives a connection's colour, 0xffffff leaves it out. */
 typedef unsigned (*sheet_colour)(const toile_sim *sim, int connection, void *user);
 void sheet_draw(plot *p, const toile_sim *sim, sheet_colour colour, void *user);
+/* The edge of the table. */
+void sheet_draw_table(plot *p, const sheet *s);
 /* A point of space in the picture. */
 void sheet_view(const double x[3], double *right, double *up);
 

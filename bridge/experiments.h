@@ -5,6 +5,7 @@
 
 #include "experiment.h"
 
+bool experiment_decompose(experiment *e);
 bool experiment_fb_stability(experiment *e);
 bool experiment_aimex(experiment *e);
 bool experiment_aimex_stability(experiment *e);

@@ -341,13 +341,25 @@ static void write_legend(FILE *file, const plot *p, const axis *x, const axis *y
     }
 }
 
+static bool is_dot(const segment *s) {
+    return s->x0 == s->x1 && s->y0 == s->y1;
+}
+
 /* Segments of one colour and width in one path, in the order given: later ones are on top. */
 static void write_segments(FILE *file, const plot *p, const axis *x, const axis *y) {
     for (int i = 0; i < p->segment_count;) {
         const segment *first = &p->segments[i];
+        if (is_dot(first)) {
+            fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\" fill=\"#%06x\"/>\n", place(x, first->x0), place(y, first->y0),
+                    0.5 * first->width, first->colour & 0xffffff);
+            i++;
+            continue;
+        }
         fputs("<path d=\"", file);
-        for (; i < p->segment_count && p->segments[i].colour == first->colour && p->segments[i].width == first->width; i++) {
+        for (; i < p->segment_count; i++) {
             const segment *s = &p->segments[i];
+            if (is_dot(s) || s->colour != first->colour || s->width != first->width)
+                break;
             fprintf(file, "M%.1f %.1fL%.1f %.1f", place(x, s->x0), place(y, s->y0), place(x, s->x1), place(y, s->y1));
         }
         fprintf(file, "\" stroke=\"#%06x\" stroke-width=\"%g\" stroke-linecap=\"round\"/>\n", first->colour & 0xffffff,

@@ -33,7 +33,7 @@ void plot_equal(plot *p);
 int plot_series(plot *p, const char *name, plot_style style);
 /* What is not finite leaves a gap. */
 void plot_add(plot *p, int series, double x, double y);
-/* A line of a drawing; colour 0xRRGGBB, width in pixels. */
+/* A line of a drawing, or with both ends the same a dot; colour 0xRRGGBB, width in pixels. */
 void plot_segment(plot *p, double x0, double y0, double x1, double y1, unsigned colour, double width);
 
 /* Colours that are told apart side by side; any number. */
