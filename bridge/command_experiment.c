@@ -24,6 +24,16 @@ static const experiment_entry EXPERIMENTS[] = {
      "Iterations of MPCG without and with preconditioners, by particles and stiffness", experiment_preconditioners},
     {"decompose", "Boxerman 2003, chapter 6; Boxerman and Ascher 2004",
      "Row multiplications and time of the decomposing solver; its parts in colour", experiment_decompose},
+    {"ye_table1", "Ye, Webber and Wang 2008, Table 1", "Iterations and time of MPCG on A and of PCG on the reduced system",
+     experiment_ye_table1},
+    {"ye_table2", "Ye, Webber and Wang 2008, Table 2", "MPCG, a direct solver, corePCG and auto by mesh and stretch stiffness",
+     experiment_ye_table2},
+    {"bw_resolution", "Baraff and Witkin 1998, section 8", "Cost of a frame by number of particles, a sheet on a cylinder",
+     experiment_bw_resolution},
+    {"bw_bend", "Baraff and Witkin 1998, section 8", "Cost of a frame over bend stiffnesses from 0.1 to 1000 times cotton's",
+     experiment_bw_bend},
+    {"jiang_rk4", "Jiang 2021, section 4", "Explicit RK4 beside implicit steps: longest step, cost by stiffness, five test systems",
+     experiment_jiang_rk4},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -92,16 +102,17 @@ static int run_experiment(const experiment_entry *entry, experiment e) {
 
 int toile_command_experiment(int argc, char **argv) {
     const char *name = "list";
-    experiment e = {.threads = 1};
+    experiment e = {.threads = 1, .samples = "samples/scenes"};
     int exit_code;
     const toile_option options[] = {
         {"--output", "-o", TOILE_OPTION_TEXT, &e.directory, "DIR", "the folder to write into; it is made if need be", NULL},
         {"--quick", NULL, TOILE_OPTION_FLAG, &e.quick, NULL, "small sizes and few runs: seconds instead of minutes to hours", NULL},
         {"--threads", NULL, TOILE_OPTION_WHOLE, &e.threads, "N", "processor threads of what is not about threads (1)", NULL},
         {"--sets", NULL, TOILE_OPTION_WHOLE, &e.sets, "N", "parameter sets to try, where the paper has hundreds", NULL},
+        {"--samples", NULL, TOILE_OPTION_TEXT, &e.samples, "DIR", "folder of the sample scenes (samples/scenes)", NULL},
     };
     static const char *const operands[] = {"NAME"};
-    const toile_syntax syntax = {"toile experiment NAME -o DIR [--quick] [--sets N] [--threads N]\n       toile experiment list",
+    const toile_syntax syntax = {"toile experiment NAME -o DIR [--quick] [--sets N] [--threads N] [--samples DIR]\n       toile experiment list",
                                  "Runs an experiment of the papers: every measurement as CSV, a plot, and a table with the paper's\n"
                                  "figure beside ours. Ctrl-C ends it early and keeps what is done.",
                                  options, sizeof options / sizeof *options, operands, 1};

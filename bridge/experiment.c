@@ -3,6 +3,7 @@
 #include "bench.h"
 #include "commands.h"
 #include "progress.h"
+#include "scene.h"
 
 #include <errno.h>
 #include <math.h>
@@ -67,6 +68,47 @@ bool experiment_plot(experiment *e, const char *suffix, plot **panels, int count
     for (int i = 0; i < count; i++)
         plot_free(panels[i]);
     return status == TOILE_OK;
+}
+
+/* ---- sample scenes ---- */
+
+toile_scene *experiment_scene(experiment *e, const char *name, const char *const *sets, int count) {
+    char path[4096];
+    toile_scene *scene = NULL;
+    snprintf(path, sizeof path, "%s/%s.json", e->samples, name);
+    if (access(path, R_OK) != 0) {
+        toile_fail(&e->error, TOILE_IO, "%s is not here: run it from the project's folder, or name the folder of its scenes with "
+                   "--samples", path);
+        return NULL;
+    }
+    if (toile_scene_load(NULL, path, sets, count, &scene, &e->error) < 0)
+        return NULL;
+    if (toile_scene_prepare(scene, toile_scene_first_frame(scene), &e->error) >= 0 &&
+        toile_place_inputs(toile_scene_world(scene)) >= 0)
+        return scene;
+    toile_scene_free(scene);
+    return NULL;
+}
+
+experiment_cost experiment_run_scene(experiment *e, toile_scene *scene, int frames) {
+    toile_world *w = toile_scene_world(scene);
+    int first = toile_scene_first_frame(scene), last = frames ? first + frames : toile_scene_last_frame(scene);
+    experiment_cost cost = {.sound = true, .particles = toile_world_sim(w)->model->particle_count};
+    double begin = bench_cpu();
+    for (int f = first + 1; cost.sound && f <= last && !experiment_stopping(e); f++) {
+        toile_error error;
+        cost.sound = toile_scene_prepare(scene, f, &error) >= 0 && toile_advance(w, 1 / toile_scene_fps(scene)) >= 0;
+        cost.frames += cost.sound;
+    }
+    cost.cpu = bench_cpu() - begin;
+    const toile_counters *c = &toile_world_sim(w)->total;
+    cost.iterations = (double)c->iterations;
+    cost.rows = (double)c->row_multiplies;
+    cost.steps = (double)c->steps;
+    cost.rejected = (double)c->rejected;
+    cost.parts = c->solves ? (double)c->components / (double)c->solves : 0;
+    cost.step_min = c->step_min;
+    return cost;
 }
 
 /* ---- progress ---- */

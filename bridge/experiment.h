@@ -20,6 +20,7 @@ typedef struct experiment {
     const char *directory;
     bool quick;  /* small sizes, few runs: for tests */
     int threads; /* of what is not about threads */
+    const char *samples; /* folder of the sample scenes */
     int sets;    /* parameter sets or cases asked for; 0: as many as the paper has */
     FILE *csv;
     FILE *table;
@@ -47,6 +48,21 @@ const char *experiment_text(const char *format, ...) __attribute__((format(print
 bool experiment_plot(experiment *e, const char *suffix, plot **panels, int count, int columns);
 /* Opens another file of the folder for writing; null: e->error is filled. */
 FILE *experiment_open(experiment *e, const char *suffix);
+
+/* ---- sample scenes ---- */
+
+/* A scene of the samples by name, with changes as for `toile bake --set`, placed at its first frame. Null: e->error says
+ * why. */
+struct toile_scene *experiment_scene(experiment *e, const char *name, const char *const *sets, int count);
+/* What some frames cost. */
+typedef struct experiment_cost {
+    bool sound;
+    int frames, particles;
+    double cpu; /* s, of the calling thread */
+    double iterations, rows, steps, rejected, parts, step_min;
+} experiment_cost;
+/* Advances the scene by so many frames (0: to its end), less if the user stops. */
+experiment_cost experiment_run_scene(experiment *e, struct toile_scene *scene, int frames);
 
 /* ---- progress ---- */
 

@@ -14,9 +14,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
-
-#define ARM "samples/scenes/arm_bend.json"
 
 /* The bend force whose numerical stiffness near rest (stability.c) is half the threshold. */
 static double soft_bend(const sheet *s) {
@@ -120,25 +117,17 @@ static double run_arm(experiment *e, bool decompose, double *components) {
     const char *sets[] = {"cloth_model=springs", "integrator=aimex", "linear_solver=mpcg", "threads=1",
                           decompose ? "decompose=true" : "decompose=false", "fabrics.limp.base=cotton",
                           "fabrics.limp.bend_warp=1e-9", "fabrics.limp.bend_weft=1e-9", "garments.sleeve.fabric=limp"};
-    toile_scene *scene = NULL;
-    if (access(ARM, R_OK) != 0 || toile_scene_load(NULL, ARM, sets, sizeof sets / sizeof *sets, &scene, &e->error) < 0) {
+    toile_scene *scene = experiment_scene(e, "arm_bend", sets, sizeof sets / sizeof *sets);
+    if (!scene) {
         if (decompose)
-            fprintf(stderr, "toile: arm bend is LEFT OUT: %s\n",
-                    e->error.message[0] ? e->error.message : ARM " is not here; run it from the project's folder");
+            fprintf(stderr, "toile: arm bend is LEFT OUT: %s\n", e->error.message);
         e->error = (toile_error){0};
         return NAN;
     }
-    toile_world *w = toile_scene_world(scene);
-    int first = toile_scene_first_frame(scene), last = e->quick ? first + 3 : toile_scene_last_frame(scene);
-    bool sound = toile_scene_prepare(scene, first, &e->error) >= 0 && toile_place_inputs(w) >= 0;
-    for (int f = first + 1; sound && f <= last && !experiment_stopping(e); f++)
-        sound = toile_scene_prepare(scene, f, &e->error) >= 0 && toile_advance(w, 1 / toile_scene_fps(scene)) >= 0;
-    const toile_counters *c = &toile_world_sim(w)->total;
-    double rows = (double)c->row_multiplies;
-    *components = c->solves ? (double)c->components / (double)c->solves : 0;
+    experiment_cost cost = experiment_run_scene(e, scene, e->quick ? 3 : 0);
+    *components = cost.parts;
     toile_scene_free(scene);
-    e->error = (toile_error){0};
-    return sound ? rows : NAN;
+    return cost.sound ? cost.rows : NAN;
 }
 
 /* ---- threads ---- */
@@ -238,7 +227,7 @@ bool experiment_decompose(experiment *e) {
     int count = 2, part_count[3] = {0};
     if (!experiment_stopping(e)) {
         double pieces = 0, none = 0, arm_parts = run_arm(e, true, &pieces), arm_whole = run_arm(e, false, &none);
-        if (isfinite(arm_parts + arm_whole))
+        if (isfinite(arm_parts + arm_whole) && !experiment_stopping(e))
             experiment_result(e, "arm bend: row multiplications", "0.5 to 0.65", experiment_text("%.2f", arm_parts / arm_whole),
                               experiment_text("the sample scene in limp cotton; %.1f parts on average", pieces));
     }
@@ -251,7 +240,7 @@ bool experiment_decompose(experiment *e) {
         sheet_scene scene;
         double seconds;
         const char *title;
-    } PICTURES[] = {{SHEET_TABLE, 0.5, "Fig. 6.4 on a table"},
+    } PICTURES[] = {{SHEET_TABLE, 0.26, "Fig. 6.4 on a table"},
                     {SHEET_CENTRE, 0.02, "Fig. 6.5 held in the middle, begins to fall"},
                     {SHEET_CENTRE, 0.3, "Fig. 6.6 moments after"}};
     for (int k = 0; k < 3 && !experiment_stopping(e); k++)

@@ -67,11 +67,12 @@ static bool override_model(experiment *e, toile_world *w, const sheet *s) {
 }
 
 static bool add_scene(toile_world *w, const sheet *s) {
-    int fabric, garment, pins[2] = {0, s->n - 1}, count = 0;
+    int fabric, garment, pins[4] = {0, s->n - 1, s->n * (s->n - 1), s->n * s->n - 1}, count = 0;
     double size = (s->n - 1) * s->spacing, above = 0;
     toile_collider solid = {.name = "solid", .friction_static = s->friction, .friction_kinetic = s->friction};
     switch (s->scene) {
     case SHEET_CORNERS: count = 2; break;
+    case SHEET_FOUR: count = 4; break;
     case SHEET_CENTRE:
         pins[0] = s->n / 2 * s->n + s->n / 2;
         count = 1;
@@ -156,6 +157,53 @@ sheet_cost sheet_run(toile_world *world, double seconds, double frame) {
     cost.contacts = now.contacts;
     cost.largest_stretch = now.max_stretch;
     return cost;
+}
+
+/* ---- stability ---- */
+
+enum { CHUNK = 50 };
+
+double sheet_energy(const toile_sim *sim) {
+    toile_energies now = toile_sim_energies(sim);
+    return now.kinetic + now.elastic + now.potential;
+}
+
+/* 1 stable, 0 not, -1 failed to make the sheet. */
+static int is_stable(experiment *e, const sheet *s, double step, int steps) {
+    sheet at = *s;
+    at.step = step;
+    toile_world *w = sheet_make(e, &at);
+    if (!w)
+        return -1;
+    toile_sim *sim = toile_world_sim(w);
+    double start = sheet_energy(sim), fallen = 0, rest = toile_sim_energies(sim).potential;
+    bool good = true;
+    for (int done = 0; good && done < steps; done += CHUNK) {
+        good = toile_advance(w, CHUNK * step) >= 0;
+        fallen = fmax(fallen, rest - toile_sim_energies(sim).potential);
+        good = good && sheet_energy(sim) - start <= SHEET_MARGIN * fallen;
+    }
+    toile_destroy(w);
+    return good;
+}
+
+double sheet_critical_step(experiment *e, const sheet *s, int steps) {
+    double mass = s->density * s->spacing * s->spacing, k = fmax(s->stretch, s->shear), d = fmax(s->damp_stretch, s->damp_shear);
+    double guess = mass / (d + sqrt(d * d + k * mass)); /* about kappa = 1 */
+    double low = guess, high = guess;
+    int stable;
+    while ((stable = is_stable(e, s, low, steps)) == 0 && low > 1e-3 * guess)
+        low *= 0.7;
+    while (stable > 0 && (stable = is_stable(e, s, high, steps)) > 0 && high < 100 * guess)
+        low = high, high /= 0.7;
+    while (stable >= 0 && high > 1.01 * low) {
+        double middle = sqrt(low * high);
+        if ((stable = is_stable(e, s, middle, steps)) > 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return stable < 0 ? NAN : low;
 }
 
 /* ---- pictures ---- */

@@ -9,7 +9,7 @@
 #include "experiment.h"
 #include "world.h"
 
-typedef enum sheet_scene { SHEET_CORNERS, SHEET_TABLE, SHEET_SPHERE, SHEET_GROUND, SHEET_CENTRE } sheet_scene;
+typedef enum sheet_scene { SHEET_CORNERS, SHEET_TABLE, SHEET_SPHERE, SHEET_GROUND, SHEET_CENTRE, SHEET_FOUR } sheet_scene;
 
 typedef struct sheet {
     sheet_scene scene;
@@ -42,6 +42,14 @@ typedef struct sheet_cost {
 } sheet_cost;
 /* Frames of `frame` seconds until `seconds` have passed; false in `sound` if it blew up. */
 sheet_cost sheet_run(toile_world *world, double seconds, double frame);
+
+/* Kinetic, elastic and potential, J. */
+double sheet_energy(const toile_sim *sim);
+/* Total energy may exceed that of the start by this share of the work that gravity has done. Undamped fb_euler keeps a
+ * bounded error of first order, and what is unstable gains orders of magnitude. */
+#define SHEET_MARGIN 0.3
+/* The longest step that stays stable for so many steps, by bisection to two digits; NaN: e->error says why. */
+double sheet_critical_step(experiment *e, const sheet *s, int steps);
 
 /* The sheet as lines, seen from a corner above: `colour` gives a connection's colour, 0xffffff leaves it out. */
 typedef unsigned (*sheet_colour)(const toile_sim *sim, int connection, void *user);

@@ -8,10 +8,7 @@
 
 /* ---- fb_euler ---- */
 
-enum { STEPS = 1000, CHUNK = 50 };
-/* Total energy may exceed that of the start by this share of the work that gravity has done. Undamped fb_euler keeps a
- * bounded error of first order, and what is unstable gains orders of magnitude. */
-#define MARGIN 0.3
+enum { STEPS = 1000 };
 
 static sheet random_sheet(uint64_t *seed, bool quick) {
     sheet s = {.scene = SHEET_CORNERS, .integrator = "fb_euler", .step = 0.01};
@@ -29,50 +26,6 @@ static sheet random_sheet(uint64_t *seed, bool quick) {
     return s;
 }
 
-static double total(const toile_sim *sim) {
-    toile_energies now = toile_sim_energies(sim);
-    return now.kinetic + now.elastic + now.potential;
-}
-
-/* 1 stable, 0 not, -1 failed to make the sheet. */
-static int is_stable(experiment *e, const sheet *s, double step, int steps) {
-    sheet at = *s;
-    at.step = step;
-    toile_world *w = sheet_make(e, &at);
-    if (!w)
-        return -1;
-    toile_sim *sim = toile_world_sim(w);
-    double start = total(sim), fallen = 0, rest = toile_sim_energies(sim).potential;
-    bool good = true;
-    for (int done = 0; good && done < steps; done += CHUNK) {
-        good = toile_advance(w, CHUNK * step) >= 0;
-        fallen = fmax(fallen, rest - toile_sim_energies(sim).potential);
-        good = good && total(sim) - start <= MARGIN * fallen;
-    }
-    toile_destroy(w);
-    return good;
-}
-
-/* The longest stable step by bisection to two digits; NaN on failure. */
-static double critical_step(experiment *e, const sheet *s, int steps) {
-    double mass = s->density * s->spacing * s->spacing, k = fmax(s->stretch, s->shear), d = fmax(s->damp_stretch, s->damp_shear);
-    double guess = mass / (d + sqrt(d * d + k * mass)); /* about kappa = 1 */
-    double low = guess, high = guess;
-    int stable;
-    while ((stable = is_stable(e, s, low, steps)) == 0 && low > 1e-3 * guess)
-        low *= 0.7;
-    while (stable > 0 && (stable = is_stable(e, s, high, steps)) > 0 && high < 100 * guess)
-        low = high, high /= 0.7;
-    while (stable >= 0 && high > 1.01 * low) {
-        double middle = sqrt(low * high);
-        if ((stable = is_stable(e, s, middle, steps)) > 0)
-            low = middle;
-        else
-            high = middle;
-    }
-    return stable < 0 ? NAN : low;
-}
-
 bool experiment_fb_stability(experiment *e) {
     int total_sets = experiment_sets(e, 6, 500), steps = e->quick ? 300 : STEPS, done = 0, below = 0, above = 0, latex_below = 0;
     double least = INFINITY, most = 0, least_rows = INFINITY;
@@ -86,7 +39,7 @@ bool experiment_fb_stability(experiment *e) {
     double step_min = INFINITY, step_max = 0;
     while (done < total_sets) {
         sheet s = random_sheet(&seed, e->quick);
-        double step = critical_step(e, &s, steps);
+        double step = sheet_critical_step(e, &s, steps);
         if (e->error.status != TOILE_OK)
             break;
         double mass = s.density * s.spacing * s.spacing, kappa = sheet_kappa(&s, step);
@@ -157,7 +110,7 @@ static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot
     if (!w)
         return false;
     toile_sim *sim = toile_world_sim(w);
-    double start = total(sim), rest = toile_sim_energies(sim).potential, fallen = 0, share = -1;
+    double start = sheet_energy(sim), rest = toile_sim_energies(sim).potential, fallen = 0, share = -1;
     int axial = sim->model->springs.axial_count, stretch = sim->model->springs.stretch_count;
     bool shown[3] = {false};
     for (int k = 0; out->stable && k < steps; k++) {
@@ -174,8 +127,8 @@ static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot
         out->share_min = fmin(out->share_min, share);
         out->share_max = fmax(out->share_max, share);
         fallen = fmax(fallen, rest - toile_sim_energies(sim).potential);
-        out->growth = fmax(out->growth, fallen > 0 ? (total(sim) - start) / fallen : 0);
-        plot_add(energies, energy, sim->state.time, total(sim));
+        out->growth = fmax(out->growth, fallen > 0 ? (sheet_energy(sim) - start) / fallen : 0);
+        plot_add(energies, energy, sim->state.time, sheet_energy(sim));
         int kind = share == 1 ? 0 : share == 0 ? 2 : implicit_shear == 0 ? 1 : -1;
         if (wires && kind >= 0 && !shown[kind] && sim->state.time > 0.2) {
             shown[kind] = true;
@@ -183,7 +136,7 @@ static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot
             sheet_draw(wires[kind], sim, by_share, NULL);
         }
     }
-    out->stable = out->stable && out->growth < MARGIN;
+    out->stable = out->stable && out->growth < SHEET_MARGIN;
     toile_destroy(w);
     return true;
 }

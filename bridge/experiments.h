@@ -5,11 +5,16 @@
 
 #include "experiment.h"
 
+bool experiment_bw_bend(experiment *e);
+bool experiment_bw_resolution(experiment *e);
 bool experiment_decompose(experiment *e);
 bool experiment_fb_stability(experiment *e);
 bool experiment_aimex(experiment *e);
 bool experiment_aimex_stability(experiment *e);
+bool experiment_jiang_rk4(experiment *e);
 bool experiment_preconditioners(experiment *e);
 bool experiment_projected_damping(experiment *e);
+bool experiment_ye_table1(experiment *e);
+bool experiment_ye_table2(experiment *e);
 
 #endif
