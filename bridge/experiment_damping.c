@@ -20,7 +20,8 @@ static energies energies_of(const toile_sim *sim) {
     toile_energies all = toile_sim_energies(sim);
     energies out = {.kinetic = all.kinetic, .potential = all.potential};
     for (int i = 0; i < s->padded; i++) {
-        toile_spring_element element = {i >= s->axial_padded, s->length[i], s->stiffness[i], s->damping[i]};
+        toile_spring_element element = {
+            .bend = i >= s->axial_padded, .length = s->length[i], .stiffness = s->stiffness[i], .damping = s->damping[i]};
         double x[2][3];
         if (s->stiffness[i] == 0)
             continue;
