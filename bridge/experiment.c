@@ -107,7 +107,7 @@ experiment_cost experiment_run_scene(experiment *e, toile_scene *scene, int fram
     cost.steps = (double)c->steps;
     cost.rejected = (double)c->rejected;
     cost.parts = c->solves ? (double)c->components / (double)c->solves : 0;
-    cost.step_min = c->step_min;
+    cost.direct = c->solves ? (double)c->direct_solves / (double)c->solves : 0;
     return cost;
 }
 

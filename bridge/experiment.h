@@ -59,7 +59,8 @@ typedef struct experiment_cost {
     bool sound;
     int frames, particles;
     double cpu; /* s, of the calling thread */
-    double iterations, rows, steps, rejected, parts, step_min;
+    double iterations, rows, steps, rejected, parts;
+    double direct; /* share of the systems that were solved directly */
 } experiment_cost;
 /* Advances the scene by so many frames (0: to its end), less if the user stops. */
 experiment_cost experiment_run_scene(experiment *e, struct toile_scene *scene, int frames);
