@@ -1,8 +1,10 @@
-/* Adaptive IMEX beside all-implicit steps over random cloths (thesis 4.4.3): how far results are apart, and Table 4.1, what it
- * saves in iterations and time by how stretch and shear are treated. All run in turn, frame by frame.
+/* Adaptive IMEX beside all-implicit steps over random cloths (thesis 4.4.3): how far results are apart, and
+ * Table 4.1, what it saves in iterations and time by how stretch and shear are treated. All run in turn,
+ * frame by frame.
  *
- * The thesis leaves bends out of the matrix always, stable or not; Toile asks the criterion for them too, and near rest
- * they are steep (force_spring.h). So adaptive IMEX runs twice: as in the thesis, and as it is in Toile. */
+ * The thesis leaves bends out of the matrix always, stable or not; Toile asks the criterion for them too, and
+ * near rest they are steep (force_spring.h). So adaptive IMEX runs twice: as in the thesis, and as it is in
+ * Toile. */
 #include "experiment_sheet.h"
 #include "experiments.h"
 #include "stability.h"
@@ -31,7 +33,8 @@ static sheet random_sheet(uint64_t *seed, bool quick) {
     return s;
 }
 
-static const char *const NAMES[] = {"implicit/implicit", "implicit/explicit", "explicit/implicit", "explicit/explicit"};
+static const char *const NAMES[] = {"implicit/implicit", "implicit/explicit", "explicit/implicit",
+                                    "explicit/explicit"};
 
 enum { IMPLICIT, THESIS, OURS, SCHEMES };
 
@@ -84,7 +87,8 @@ static bool run_trial(experiment *e, const sheet *s, double seconds, trial *out)
             if (k == IMPLICIT)
                 out->stretch = cost.largest_stretch;
             else
-                out->difference[k] = fmax(out->difference[k], distance(toile_world_sim(w[0]), toile_world_sim(w[k])) / s->spacing);
+                out->difference[k] = fmax(
+                    out->difference[k], distance(toile_world_sim(w[0]), toile_world_sim(w[k])) / s->spacing);
         }
     for (int k = 0; k < SCHEMES; k++)
         toile_destroy(w[k]);
@@ -107,8 +111,10 @@ static void add_to(group *g, const trial *t, int scheme) {
 }
 
 static void put_table(experiment *e, const group groups[4], const char *how) {
-    static const char *const PAPER[][3] = {{"0.83 (412 runs)", "1.00", "0.86"}, {"0.71 (18 runs)", "1.02", "0.74"},
-                                           {"0.71 (37 runs)", "0.96", "0.74"}, {"0.47 (33 runs)", "0.47", "0.5"}};
+    static const char *const PAPER[][3] = {{"0.83 (412 runs)", "1.00", "0.86"},
+                                           {"0.71 (18 runs)", "1.02", "0.74"},
+                                           {"0.71 (37 runs)", "0.96", "0.74"},
+                                           {"0.47 (33 runs)", "0.47", "0.5"}};
     for (int k = 0; k < 4; k++) {
         const group *g = &groups[k];
         if (g->runs == 0)
@@ -116,10 +122,11 @@ static void put_table(experiment *e, const group groups[4], const char *how) {
         bool holds = g->cpu / g->runs <= atof(PAPER[k][2]);
         experiment_result(e, experiment_text("%s, %s: time over implicit", NAMES[k], how), PAPER[k][0],
                           experiment_text("%.2f", g->cpu / g->runs),
-                          experiment_text("%d runs%s", g->runs, holds ? "" : "; does not hold here: our matrix keeps its pattern"));
+                          experiment_text("%d runs%s", g->runs,
+                                          holds ? "" : "; does not hold here: our matrix keeps its pattern"));
         if (g->with_iterations)
-            experiment_result(e, experiment_text("%s, %s: iterations over implicit", NAMES[k], how), PAPER[k][1],
-                              experiment_text("%.2f", g->iterations / g->with_iterations), "");
+            experiment_result(e, experiment_text("%s, %s: iterations over implicit", NAMES[k], how),
+                              PAPER[k][1], experiment_text("%.2f", g->iterations / g->with_iterations), "");
     }
 }
 
@@ -129,17 +136,21 @@ bool experiment_aimex(experiment *e) {
     group groups[SCHEMES][4] = {{{0}}};
     double seconds = e->quick ? 0.2 : 1, worst[SCHEMES] = {0}, differences[SCHEMES][1000];
     uint64_t seed = 3;
-    if (!experiment_csv(e, "set,scene,particles,spacing_m,density,stretch,shear,bend,damp_stretch,damp_shear,step_s,stretch_implicit,"
-                           "shear_implicit,bend_implicit,sound_thesis,sound_ours,difference_thesis,difference_ours,"
-                           "iterations_implicit,iterations_thesis,iterations_ours,cpu_implicit_s,cpu_thesis_s,cpu_ours_s,"
-                           "largest_stretch"))
+    if (!experiment_csv(
+            e, "set,scene,particles,spacing_m,density,stretch,shear,bend,damp_stretch,damp_shear,step_s,"
+               "stretch_implicit,"
+               "shear_implicit,bend_implicit,sound_thesis,sound_ours,difference_thesis,difference_ours,"
+               "iterations_implicit,iterations_thesis,iterations_ours,cpu_implicit_s,cpu_thesis_s,cpu_ours_s,"
+               "largest_stretch"))
         return false;
-    plot *d = plot_create("Largest difference from implicit", "density of the cloth, kg/m^2", "difference / h");
+    plot *d =
+        plot_create("Largest difference from implicit", "density of the cloth, kg/m^2", "difference / h");
     plot *r = plot_create("Iterations of aimex (bends explicit) over implicit", "kappa", "ratio");
     plot_log(d, true, true);
     plot_log(r, true, false);
     int apart[SCHEMES] = {-1, plot_series(d, "bends explicit, as in the thesis", PLOT_POINTS),
-                          plot_series(d, "bends by the criterion", PLOT_POINTS)}, kinds[4];
+                          plot_series(d, "bends by the criterion", PLOT_POINTS)},
+        kinds[4];
     for (int k = 0; k < 4; k++)
         kinds[k] = plot_series(r, NAMES[k], PLOT_POINTS);
     while (done < sets) {
@@ -149,11 +160,12 @@ bool experiment_aimex(experiment *e) {
             return false;
         if (experiment_stopping(e))
             break; /* this one is not whole */
-        experiment_row(e, "%d,%s,%d,%g,%g,%g,%g,%g,%g,%g,%g,%d,%d,%d,%d,%d,%.4g,%.4g,%.0f,%.0f,%.0f,%.4g,%.4g,%.4g,%.3g", done,
-                       SCENES[s.scene], s.n * s.n, s.spacing, s.density, s.stretch, s.shear, s.bend, s.damp_stretch, s.damp_shear,
-                       s.step, t.stretch_implicit, t.shear_implicit, t.bend_implicit, t.sound[THESIS], t.sound[OURS],
-                       t.difference[THESIS], t.difference[OURS], t.iterations[0], t.iterations[1], t.iterations[2], t.cpu[0],
-                       t.cpu[1], t.cpu[2], t.stretch);
+        experiment_row(
+            e, "%d,%s,%d,%g,%g,%g,%g,%g,%g,%g,%g,%d,%d,%d,%d,%d,%.4g,%.4g,%.0f,%.0f,%.0f,%.4g,%.4g,%.4g,%.3g",
+            done, SCENES[s.scene], s.n * s.n, s.spacing, s.density, s.stretch, s.shear, s.bend,
+            s.damp_stretch, s.damp_shear, s.step, t.stretch_implicit, t.shear_implicit, t.bend_implicit,
+            t.sound[THESIS], t.sound[OURS], t.difference[THESIS], t.difference[OURS], t.iterations[0],
+            t.iterations[1], t.iterations[2], t.cpu[0], t.cpu[1], t.cpu[2], t.stretch);
         int kind = (t.stretch_implicit ? 0 : 2) + (t.shear_implicit ? 0 : 1);
         for (int k = THESIS; k < SCHEMES && t.sound[IMPLICIT]; k++) {
             if (!t.sound[k])
@@ -165,7 +177,8 @@ bool experiment_aimex(experiment *e) {
                 differences[k][sound[k]] = t.difference[k];
             sound[k]++;
             /* a jitter of the densities, or points would lie on each other */
-            plot_add(d, apart[k], s.density * (1 + 0.3 * ((double)(done * 37 % 100) / 100 - 0.5)), fmax(t.difference[k], 1e-6));
+            plot_add(d, apart[k], s.density * (1 + 0.3 * ((double)(done * 37 % 100) / 100 - 0.5)),
+                     fmax(t.difference[k], 1e-6));
         }
         if (t.sound[THESIS] && t.iterations[IMPLICIT] > 0)
             plot_add(r, kinds[kind], sheet_kappa(&s, s.step), t.iterations[THESIS] / t.iterations[IMPLICIT]);
@@ -176,12 +189,14 @@ bool experiment_aimex(experiment *e) {
     put_table(e, groups[OURS], "bends by the criterion");
     for (int k = THESIS; k < SCHEMES; k++) {
         const char *how = k == THESIS ? "bends explicit" : "bends by the criterion";
-        experiment_result(e, experiment_text("%s: difference below 0.1 h", how), "most", experiment_text("%d of %d", close[k], sound[k]), "");
+        experiment_result(e, experiment_text("%s: difference below 0.1 h", how), "most",
+                          experiment_text("%d of %d", close[k], sound[k]), "");
         double middle = experiment_median(differences[k], sound[k] < 1000 ? sound[k] : 1000);
-        experiment_result(e, experiment_text("%s: difference, median and largest", how), "average case 0.63 h, worst 1.68 h",
+        experiment_result(e, experiment_text("%s: difference, median and largest", how),
+                          "average case 0.63 h, worst 1.68 h",
                           experiment_text("%.2g h, %.2g h", middle, worst[k]), "");
-        experiment_result(e, experiment_text("%s: runs that blew up", how), "none told", experiment_text("%d of %d", done - sound[k], done),
-                          "not in the figures above");
+        experiment_result(e, experiment_text("%s: runs that blew up", how), "none told",
+                          experiment_text("%d of %d", done - sound[k], done), "not in the figures above");
     }
     return experiment_plot(e, "", (plot *[]){r, d}, 2, 2);
 }

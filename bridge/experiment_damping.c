@@ -1,8 +1,10 @@
-/* Projected damping (thesis 3.3 and 4.2.4, Figs. 4.4 to 4.6): a sheet swings from two corners without damping, with damping
- * of all relative motion (eq. 3.12), and with damping along connections only (eq. 3.14, what Toile does).
+/* Projected damping (thesis 3.3 and 4.2.4, Figs. 4.4 to 4.6): a sheet swings from two corners without
+ * damping, with damping of all relative motion (eq. 3.12), and with damping along connections only (eq. 3.14,
+ * what Toile does).
  *
- * The library has no damping of the second kind. Its steps are public in pieces (integrate.h), so here it is put into the
- * connections' records between evaluation and assembly: force k_d (v_j - v_i), Jacobian k_d I. */
+ * The library has no damping of the second kind. Its steps are public in pieces (integrate.h), so here it is
+ * put into the connections' records between evaluation and assembly: force k_d (v_j - v_i), Jacobian k_d I.
+ */
 #include "experiment_sheet.h"
 #include "experiments.h"
 #include "force_spring.h"
@@ -20,15 +22,18 @@ static energies energies_of(const toile_sim *sim) {
     toile_energies all = toile_sim_energies(sim);
     energies out = {.kinetic = all.kinetic, .potential = all.potential};
     for (int i = 0; i < s->padded; i++) {
-        toile_spring_element element = {
-            .bend = i >= s->axial_padded, .length = s->length[i], .stiffness = s->stiffness[i], .damping = s->damping[i]};
+        toile_spring_element element = {.bend = i >= s->axial_padded,
+                                        .length = s->length[i],
+                                        .stiffness = s->stiffness[i],
+                                        .damping = s->damping[i]};
         double x[2][3];
         if (s->stiffness[i] == 0)
             continue;
         for (int end = 0; end < 2; end++)
             memcpy(x[end], sim->state.x + 4 * (size_t)s->vertex[end][i], sizeof x[end]);
-        *(i < s->stretch_count ? &out.stretch : i < s->axial_padded ? &out.shear : &out.bend) +=
-            toile_spring_energy(&element, (const double(*)[3])x);
+        *(i < s->stretch_count  ? &out.stretch
+          : i < s->axial_padded ? &out.shear
+                                : &out.bend) += toile_spring_energy(&element, (const double(*)[3])x);
     }
     return out;
 }
@@ -42,7 +47,8 @@ static void damp_everything(toile_sim *sim, double k_d, double h) {
     const toile_springs *s = &sim->model->springs;
     for (int i = 0; i < s->axial_count; i++) {
         double *record = sim->work.spring + (size_t)i * TOILE_SPRING_RECORD;
-        const double *a = sim->state.v + 4 * (size_t)s->vertex[0][i], *b = sim->state.v + 4 * (size_t)s->vertex[1][i];
+        const double *a = sim->state.v + 4 * (size_t)s->vertex[0][i],
+                     *b = sim->state.v + 4 * (size_t)s->vertex[1][i];
         if (record[3] + record[4] == 0)
             continue;
         record[4] += h * k_d;
@@ -76,16 +82,23 @@ static bool take_step(toile_sim *sim, double h, double k_d) {
 }
 
 typedef struct swing {
-    double lost[2];    /* of the total energy after 0.5 and 1 s, J */
-    double wobble;     /* of the stretch energy: sum of its ups and downs per step, over its mean */
-    double fall;       /* of the middle of the free edge within 0.3 s, m */
+    double lost[2]; /* of the total energy after 0.5 and 1 s, J */
+    double wobble;  /* of the stretch energy: sum of its ups and downs per step, over its mean */
+    double fall;    /* of the middle of the free edge within 0.3 s, m */
 } swing;
 
 static bool run_case(experiment *e, int number, swing *out, plot **panels) {
     static const char *const NAMES[] = {"none", "all motion, 0.1 N s/m", "projected, 10 N s/m"};
     static const char *const FIGURES[] = {"Fig. 4.4", "Fig. 4.5", "Fig. 4.6"};
-    sheet s = {.scene = SHEET_CORNERS, .n = e->quick ? 12 : 40, .spacing = 0.025, .density = 0.5, .stretch = 1000, .shear = 1000,
-               .bend = 0.01, .step = 0.01, .own_stop = true};
+    sheet s = {.scene = SHEET_CORNERS,
+               .n = e->quick ? 12 : 40,
+               .spacing = 0.025,
+               .density = 0.5,
+               .stretch = 1000,
+               .shear = 1000,
+               .bend = 0.01,
+               .step = 0.01,
+               .own_stop = true};
     if (number == 2)
         s.damp_stretch = s.damp_shear = 10;
     toile_world *w = sheet_make(e, &s);
@@ -97,9 +110,12 @@ static bool run_case(experiment *e, int number, swing *out, plot **panels) {
     energies now = energies_of(sim);
     double start = sum(&now), last = 0, ups = 0, mean = 0;
     int edge = sim->model->place[s.n * (s.n - 1) + s.n / 2], steps = e->quick ? 60 : 200;
-    panels[0] = plot_create(experiment_text("%s damping: %s", FIGURES[number], NAMES[number]), "time, s", "energy, J");
+    panels[0] = plot_create(experiment_text("%s damping: %s", FIGURES[number], NAMES[number]), "time, s",
+                            "energy, J");
     panels[1] = plot_create(experiment_text("the same, internal"), "time, s", "energy, J");
-    static const char *const OUTER[] = {"kinetic", "internal", "gravity", "total"}, *const INNER[] = {"stretch", "shear", "bend"};
+    static const char *const OUTER[] = {"kinetic", "internal", "gravity", "total"}, *const INNER[] = {
+                                                                                        "stretch", "shear",
+                                                                                        "bend"};
     for (int i = 0; i < 4; i++)
         plot_series(panels[0], OUTER[i], PLOT_LINE);
     for (int i = 0; i < 3; i++)
@@ -109,9 +125,14 @@ static bool run_case(experiment *e, int number, swing *out, plot **panels) {
         good = take_step(sim, s.step, number == 1 ? 0.1 : 0);
         now = energies_of(sim);
         double t = sim->state.time, inner = now.stretch + now.shear + now.bend, whole = sum(&now);
-        experiment_row(e, "%s,%.4f,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", NAMES[number][0] == 'n' ? "none" : number == 1 ? "all" : "projected", t,
-                       now.kinetic, now.potential - start, now.stretch, now.shear, now.bend, whole - start);
-        double outer[] = {now.kinetic, inner, now.potential - start, whole - start}, internal[] = {now.stretch, now.shear, now.bend};
+        experiment_row(e, "%s,%.4f,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g",
+                       NAMES[number][0] == 'n' ? "none"
+                       : number == 1           ? "all"
+                                               : "projected",
+                       t, now.kinetic, now.potential - start, now.stretch, now.shear, now.bend,
+                       whole - start);
+        double outer[] = {now.kinetic, inner, now.potential - start, whole - start},
+               internal[] = {now.stretch, now.shear, now.bend};
         for (int i = 0; i < 4; i++)
             plot_add(panels[0], i, t, outer[i]);
         for (int i = 0; i < 3; i++)
@@ -147,16 +168,21 @@ bool experiment_projected_damping(experiment *e) {
     int at = e->quick ? 0 : 1;
     const char *when = e->quick ? "0.5 s" : "1 s";
     if (count == 3) {
-        experiment_result(e, experiment_text("energy lost after %s, no damping", when), "slowly", experiment_text("%.3g J", s[0].lost[at]),
-                          "numerical damping of backward Euler");
+        experiment_result(e, experiment_text("energy lost after %s, no damping", when), "slowly",
+                          experiment_text("%.3g J", s[0].lost[at]), "numerical damping of backward Euler");
         experiment_result(e, experiment_text("the same, damping of all motion, k_d 0.1"), "far too quickly",
-                          experiment_text("%.3g J", s[1].lost[at]), experiment_text("%.2f of no damping", s[1].lost[at] / s[0].lost[at]));
+                          experiment_text("%.3g J", s[1].lost[at]),
+                          experiment_text("%.2f of no damping", s[1].lost[at] / s[0].lost[at]));
         experiment_result(e, experiment_text("the same, projected damping, k_d 10"), "as without damping",
-                          experiment_text("%.3g J", s[2].lost[at]), experiment_text("%.2f of no damping", s[2].lost[at] / s[0].lost[at]));
+                          experiment_text("%.3g J", s[2].lost[at]),
+                          experiment_text("%.2f of no damping", s[2].lost[at] / s[0].lost[at]));
         experiment_result(e, "free edge has fallen within 0.3 s, by case", "too slow with all motion damped",
-                          experiment_text("%.3f, %.3f, %.3f m", s[0].fall, s[1].fall, s[2].fall), "free fall in steps of 0.01 s: 0.456 m");
-        experiment_result(e, "ups and downs of the stretch energy per step, by case", "oscillations vanish with projected damping",
-                          experiment_text("%.3f, %.3f, %.3f", s[0].wobble, s[1].wobble, s[2].wobble), "over its mean");
+                          experiment_text("%.3f, %.3f, %.3f m", s[0].fall, s[1].fall, s[2].fall),
+                          "free fall in steps of 0.01 s: 0.456 m");
+        experiment_result(e, "ups and downs of the stretch energy per step, by case",
+                          "oscillations vanish with projected damping",
+                          experiment_text("%.3f, %.3f, %.3f", s[0].wobble, s[1].wobble, s[2].wobble),
+                          "over its mean");
     }
     return experiment_plot(e, "", panels, 2 * count, 2);
 }

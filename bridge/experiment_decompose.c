@@ -1,9 +1,10 @@
-/* Decomposing cloth (thesis chapter 6; Boxerman and Ascher 2004): what the decomposing solver costs where nothing falls apart,
- * how many row multiplications it saves on a sphere, on the ground and on a bending arm, what two threads add, and
- * pictures of the parts (Figs. 6.4 to 6.6).
+/* Decomposing cloth (thesis chapter 6; Boxerman and Ascher 2004): what the decomposing solver costs where
+ * nothing falls apart, how many row multiplications it saves on a sphere, on the ground and on a bending arm,
+ * what two threads add, and pictures of the parts (Figs. 6.4 to 6.6).
  *
- * Row multiplications count one row of A times a vector. Bends are made soft enough to be explicit by the criterion: the
- * thesis leaves them out of the matrix always, and a bend in the matrix joins what it spans. */
+ * Row multiplications count one row of A times a vector. Bends are made soft enough to be explicit by the
+ * criterion: the thesis leaves them out of the matrix always, and a bend in the matrix joins what it spans.
+ */
 #include "bench.h"
 #include "experiment_sheet.h"
 #include "experiments.h"
@@ -75,10 +76,14 @@ static void draw_parts(plot *p, const toile_sim *sim) {
             sheet_view(sim->state.x + 4 * (size_t)s->vertex[end][i], &at[end][0], &at[end][1]);
         plot_segment(p, at[0][0], at[0][1], at[1][0], at[1][1], 0xdddddd, 0.5);
     }
-    for (int i = 0; part && i < sim->model->particle_count; i++) {
-        sheet_view(sim->state.x + 4 * (size_t)i, &at[0][0], &at[0][1]);
-        plot_segment(p, at[0][0], at[0][1], at[0][0], at[0][1], part[i] < 0 ? 0xf4f4f4 : plot_colour(part[i]), 4);
-    }
+    for (int colour = -1; part && colour < PLOT_COLOURS; colour++) /* held ones first: white */
+        for (int i = 0; i < sim->model->particle_count; i++) {
+            if ((part[i] < 0 ? -1 : part[i] % PLOT_COLOURS) != colour)
+                continue;
+            sheet_view(sim->state.x + 4 * (size_t)i, &at[0][0], &at[0][1]);
+            plot_segment(p, at[0][0], at[0][1], at[0][0], at[0][1],
+                         colour < 0 ? 0xf4f4f4 : plot_colour(colour), 4);
+        }
 }
 
 static int count_parts(const toile_sim *sim) {
@@ -91,8 +96,16 @@ static int count_parts(const toile_sim *sim) {
 
 /* A sheet whose stretch is implicit and whose shear is explicit, after some time. */
 static plot *draw_scene(experiment *e, sheet_scene scene, double seconds, const char *title, int *parts) {
-    sheet s = {.scene = scene, .n = e->quick ? 16 : 30, .density = 0.2, .stretch = 1000, .friction = 0.6, .step = 0.002,
-               .integrator = "aimex", .own_stop = true, .decompose = true, .damp_stretch = 0.1};
+    sheet s = {.scene = scene,
+               .n = e->quick ? 16 : 30,
+               .density = 0.2,
+               .stretch = 1000,
+               .friction = 0.6,
+               .step = 0.002,
+               .integrator = "aimex",
+               .own_stop = true,
+               .decompose = true,
+               .damp_stretch = 0.1};
     s.spacing = 1.0 / s.n;
     s.shear = 0.15 * s.density * s.spacing * s.spacing / (s.step * s.step);
     s.bend = soft_bend(&s);
@@ -111,12 +124,18 @@ static plot *draw_scene(experiment *e, sheet_scene scene, double seconds, const 
 
 /* ---- the arm ---- */
 
-/* Row multiplications of the sample scene with connections and adaptive IMEX, in cotton without bending resistance to
- * speak of (see above); NaN if it cannot be had. */
+/* Row multiplications of the sample scene with connections and adaptive IMEX, in cotton without bending
+ * resistance to speak of (see above); NaN if it cannot be had. */
 static double run_arm(experiment *e, bool decompose, double *components) {
-    const char *sets[] = {"cloth_model=springs", "integrator=aimex", "linear_solver=mpcg", "threads=1",
-                          decompose ? "decompose=true" : "decompose=false", "fabrics.limp.base=cotton",
-                          "fabrics.limp.bend_warp=1e-9", "fabrics.limp.bend_weft=1e-9", "garments.sleeve.fabric=limp"};
+    const char *sets[] = {"cloth_model=springs",
+                          "integrator=aimex",
+                          "linear_solver=mpcg",
+                          "threads=1",
+                          decompose ? "decompose=true" : "decompose=false",
+                          "fabrics.limp.base=cotton",
+                          "fabrics.limp.bend_warp=1e-9",
+                          "fabrics.limp.bend_weft=1e-9",
+                          "garments.sleeve.fabric=limp"};
     toile_scene *scene = experiment_scene(e, "arm_bend", sets, sizeof sets / sizeof *sets);
     if (!scene) {
         if (decompose)
@@ -134,8 +153,17 @@ static double run_arm(experiment *e, bool decompose, double *components) {
 
 /* Wall seconds of a run: the least of some turns, taken in turn. */
 static bool time_threads(experiment *e, double wall[3]) {
-    sheet s = {.scene = SHEET_GROUND, .integrator = "aimex", .own_stop = true, .n = e->quick ? 20 : 50, .density = 0.2,
-               .stretch = 1000, .shear = 300, .damp_stretch = 0.1, .damp_shear = 0.1, .friction = 0.6, .step = 0.01};
+    sheet s = {.scene = SHEET_GROUND,
+               .integrator = "aimex",
+               .own_stop = true,
+               .n = e->quick ? 20 : 50,
+               .density = 0.2,
+               .stretch = 1000,
+               .shear = 300,
+               .damp_stretch = 0.1,
+               .damp_shear = 0.1,
+               .friction = 0.6,
+               .step = 0.01};
     s.spacing = 1.5 / s.n;
     s.bend = soft_bend(&s);
     wall[0] = wall[1] = wall[2] = INFINITY;
@@ -162,19 +190,24 @@ enum { CORNERS, SPHERE, GROUND, SCENES, MOST = 1000 };
 bool experiment_decompose(experiment *e) {
     static const sheet_scene WHERE[] = {SHEET_CORNERS, SHEET_SPHERE, SHEET_GROUND};
     static const char *const NAMES[] = {"two corners", "sphere", "ground"};
-    int sets = experiment_sets(e, 2, 500), done = 0, total = SCENES * (sets > MOST ? MOST : sets), counts[SCENES] = {0};
+    int sets = experiment_sets(e, 2, 500), done = 0, total = SCENES * (sets > MOST ? MOST : sets),
+        counts[SCENES] = {0};
     double seconds = e->quick ? 0.3 : 1, rows[SCENES] = {0}, cpu[SCENES] = {0}, best[SCENES] = {1, 1, 1};
     double large = 0; /* ratio of cloths of 700 and more particles on the sphere */
     int large_count = 0;
     uint64_t seed = 5;
-    if (!experiment_csv(e, "set,scene,particles,density,stretch,shear,bend,damp_stretch,damp_shear,friction,step_s,sound,rows_whole,"
+    if (!experiment_csv(e, "set,scene,particles,density,stretch,shear,bend,damp_stretch,damp_shear,friction,"
+                           "step_s,sound,rows_whole,"
                            "rows_parts,cpu_whole_s,cpu_parts_s,parts_mean,contacts"))
         return false;
-    plot *counts_plot = plot_create("Row multiplications, sphere (Fig. 6.9)", "particles", "row multiplications");
-    plot *ratios = plot_create("In parts over whole (Fig. 6.10)", "particles", "ratio of row multiplications");
+    plot *counts_plot =
+        plot_create("Row multiplications, sphere (Fig. 6.9)", "particles", "row multiplications");
+    plot *ratios =
+        plot_create("In parts over whole (Fig. 6.10)", "particles", "ratio of row multiplications");
     plot_log(counts_plot, true, true);
     plot_log(ratios, true, false);
-    int whole = plot_series(counts_plot, "whole system", PLOT_POINTS), parts = plot_series(counts_plot, "in parts", PLOT_POINTS);
+    int whole = plot_series(counts_plot, "whole system", PLOT_POINTS),
+        parts = plot_series(counts_plot, "in parts", PLOT_POINTS);
     int lines[SCENES];
     for (int k = 0; k < SCENES; k++)
         lines[k] = plot_series(ratios, NAMES[k], PLOT_POINTS);
@@ -186,9 +219,10 @@ bool experiment_decompose(experiment *e) {
             return false;
         if (experiment_stopping(e))
             break;
-        experiment_row(e, "%d,%s,%d,%g,%g,%g,%.3g,%g,%g,%g,%g,%d,%.0f,%.0f,%.4g,%.4g,%.4g,%.0f", done / SCENES, NAMES[k], s.n * s.n,
-                       s.density, s.stretch, s.shear, s.bend, s.damp_stretch, s.damp_shear, s.friction, s.step, h.sound,
-                       h.whole.rows, h.parts.rows, h.whole.cpu, h.parts.cpu, h.parts.components, h.parts.contacts);
+        experiment_row(e, "%d,%s,%d,%g,%g,%g,%.3g,%g,%g,%g,%g,%d,%.0f,%.0f,%.4g,%.4g,%.4g,%.0f",
+                       done / SCENES, NAMES[k], s.n * s.n, s.density, s.stretch, s.shear, s.bend,
+                       s.damp_stretch, s.damp_shear, s.friction, s.step, h.sound, h.whole.rows, h.parts.rows,
+                       h.whole.cpu, h.parts.cpu, h.parts.components, h.parts.contacts);
         if (h.sound && h.whole.rows > 0) {
             double ratio = h.parts.rows / h.whole.rows;
             counts[k]++;
@@ -210,26 +244,34 @@ bool experiment_decompose(experiment *e) {
     }
     if (counts[CORNERS]) {
         double ratio = cpu[CORNERS] / counts[CORNERS];
-        experiment_result(e, "two corners: time in parts over whole", "1.023", experiment_text("%.2f", ratio),
-                          ratio > 1.1 ? "does not hold here: the whole system's product is vectorised, the parts' is not" : "");
-        experiment_result(e, "two corners: row multiplications", "0.992", experiment_text("%.3f", rows[CORNERS] / counts[CORNERS]), "");
+        experiment_result(
+            e, "two corners: time in parts over whole", "1.023", experiment_text("%.2f", ratio),
+            ratio > 1.1 ? "does not hold here: the whole system's product is vectorised, the parts' is not"
+                        : "");
+        experiment_result(e, "two corners: row multiplications", "0.992",
+                          experiment_text("%.3f", rows[CORNERS] / counts[CORNERS]), "");
     }
     if (counts[SPHERE])
         experiment_result(e, "sphere: row multiplications", "about 0.8 from 700 particles on",
                           experiment_text("%.2f", rows[SPHERE] / counts[SPHERE]),
-                          experiment_text("from 700 particles on: %.2f; best %.2f; time %.2f", large_count ? large / large_count : NAN,
-                                          best[SPHERE], cpu[SPHERE] / counts[SPHERE]));
+                          experiment_text("from 700 particles on: %.2f; best %.2f; time %.2f",
+                                          large_count ? large / large_count : NAN, best[SPHERE],
+                                          cpu[SPHERE] / counts[SPHERE]));
     if (counts[GROUND])
-        experiment_result(e, "falling to the ground: row multiplications", "0.6 to 0.7, at times below 0.2",
-                          experiment_text("%.2f", rows[GROUND] / counts[GROUND]),
-                          experiment_text("best %.2f; time %.2f", best[GROUND], cpu[GROUND] / counts[GROUND]));
+        experiment_result(
+            e, "falling to the ground: row multiplications", "0.6 to 0.7, at times below 0.2",
+            experiment_text("%.2f", rows[GROUND] / counts[GROUND]),
+            experiment_text("best %.2f; time %.2f", best[GROUND], cpu[GROUND] / counts[GROUND]));
     plot *panels[5] = {ratios, counts_plot};
     int count = 2, part_count[3] = {0};
     if (!experiment_stopping(e)) {
-        double pieces = 0, none = 0, arm_parts = run_arm(e, true, &pieces), arm_whole = run_arm(e, false, &none);
+        double pieces = 0, none = 0, arm_parts = run_arm(e, true, &pieces),
+               arm_whole = run_arm(e, false, &none);
         if (isfinite(arm_parts + arm_whole) && !experiment_stopping(e))
-            experiment_result(e, "arm bend: row multiplications", "0.5 to 0.65", experiment_text("%.2f", arm_parts / arm_whole),
-                              experiment_text("the sample scene in limp cotton; %.1f parts on average", pieces));
+            experiment_result(
+                e, "arm bend: row multiplications", "0.5 to 0.65",
+                experiment_text("%.2f", arm_parts / arm_whole),
+                experiment_text("the sample scene in limp cotton; %.1f parts on average", pieces));
     }
     double wall[3];
     if (!experiment_stopping(e) && time_threads(e, wall))
@@ -244,9 +286,11 @@ bool experiment_decompose(experiment *e) {
                     {SHEET_CENTRE, 0.02, "Fig. 6.5 held in the middle, begins to fall"},
                     {SHEET_CENTRE, 0.3, "Fig. 6.6 moments after"}};
     for (int k = 0; k < 3 && !experiment_stopping(e); k++)
-        if ((panels[count] = draw_scene(e, PICTURES[k].scene, PICTURES[k].seconds, PICTURES[k].title, &part_count[k])))
+        if ((panels[count] =
+                 draw_scene(e, PICTURES[k].scene, PICTURES[k].seconds, PICTURES[k].title, &part_count[k])))
             count++;
-    experiment_result(e, "parts in the pictures", "many", experiment_text("%d, %d, %d", part_count[0], part_count[1], part_count[2]),
+    experiment_result(e, "parts in the pictures", "many",
+                      experiment_text("%d, %d, %d", part_count[0], part_count[1], part_count[2]),
                       "colours repeat; held particles are white");
     return experiment_plot(e, "", panels, count, 2) && e->error.status == TOILE_OK;
 }

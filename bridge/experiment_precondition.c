@@ -1,9 +1,10 @@
-/* Preconditioners of MPCG over random cloths (thesis 5.3.1, Figs. 5.3 to 5.10): held at two corners, where constraints are
- * trivial, and sliding over a sphere, where they are not. None, A-Block (3x3 blocks of A), CP (blocks that know the
- * constraints), and beyond the thesis an incomplete factor of the matrix core.
+/* Preconditioners of MPCG over random cloths (thesis 5.3.1, Figs. 5.3 to 5.10): held at two corners, where
+ * constraints are trivial, and sliding over a sphere, where they are not. None, A-Block (3x3 blocks of A), CP
+ * (blocks that know the constraints), and beyond the thesis an incomplete factor of the matrix core.
  *
- * The thesis stops at a residual in the preconditioner's own norm, which means another error for each of them. So every
- * cloth runs twice: stopped as in the thesis, and at the same estimated error in the energy norm. */
+ * The thesis stops at a residual in the preconditioner's own norm, which means another error for each of
+ * them. So every cloth runs twice: stopped as in the thesis, and at the same estimated error in the energy
+ * norm. */
 #include "experiment_sheet.h"
 #include "experiments.h"
 
@@ -32,7 +33,8 @@ static sheet random_sheet(uint64_t *seed, bool quick) {
 }
 
 /* Iterations per solve; NaN if it blew up or was stopped. */
-static double iterations_of(experiment *e, const sheet *s, int kind, int stop, double seconds, double *contacts) {
+static double iterations_of(experiment *e, const sheet *s, int kind, int stop, double seconds,
+                            double *contacts) {
     sheet own = *s;
     own.preconditioner = KIND_NAMES[kind];
     own.own_stop = stop == ENERGY_STOP;
@@ -73,13 +75,15 @@ static double mean_ratio(const series *s, int stop, int above, int below) {
 static void fill_plots(const series *s, const char *which, const int figures[4], plot **out) {
     for (int k = 0; k < 4; k++) {
         bool ratio = k % 2, stiffness = k / 2;
-        out[k] = plot_create(experiment_text("%s, Fig. 5.%d", which, figures[k]), stiffness ? "kappa" : "particles",
+        out[k] = plot_create(experiment_text("%s, Fig. 5.%d", which, figures[k]),
+                             stiffness ? "kappa" : "particles",
                              ratio ? "iterations over those of none" : "iterations per solve");
         plot_log(out[k], true, !ratio);
         for (int kind = 0; kind < CONSTRAINED + 1; kind++) {
             int line = plot_series(out[k], LABELS[kind], PLOT_POINTS);
             for (int i = 0; i < s->count; i++) {
-                double y = s->iterations[THESIS_STOP][kind][i] / (ratio ? s->iterations[THESIS_STOP][NONE][i] : 1);
+                double y =
+                    s->iterations[THESIS_STOP][kind][i] / (ratio ? s->iterations[THESIS_STOP][NONE][i] : 1);
                 plot_add(out[k], line, stiffness ? s->kappa[i] : s->particles[i], y);
             }
         }
@@ -88,22 +92,27 @@ static void fill_plots(const series *s, const char *which, const int figures[4],
 
 static void put_results(experiment *e, const series *s, bool sphere) {
     const char *where = sphere ? "sphere" : "two corners";
-    experiment_result(e, experiment_text("%s: CP over none, mean", where), sphere ? "0.70; 0.3 for stiff cloth" : "0.70",
+    experiment_result(e, experiment_text("%s: CP over none, mean", where),
+                      sphere ? "0.70; 0.3 for stiff cloth" : "0.70",
                       experiment_text("%.2f", mean_ratio(s, THESIS_STOP, CONSTRAINED, NONE)),
                       experiment_text("at equal error: %.2f", mean_ratio(s, ENERGY_STOP, CONSTRAINED, NONE)));
-    experiment_result(e, experiment_text("%s: A-Block over none, mean", where), sphere ? "above 1" : "0.70, the same as CP",
+    experiment_result(e, experiment_text("%s: A-Block over none, mean", where),
+                      sphere ? "above 1" : "0.70, the same as CP",
                       experiment_text("%.2f", mean_ratio(s, THESIS_STOP, BLOCK, NONE)),
                       experiment_text("at equal error: %.2f%s", mean_ratio(s, ENERGY_STOP, BLOCK, NONE),
-                                      sphere && mean_ratio(s, THESIS_STOP, BLOCK, NONE) < 1 ? "; the paper's loss does not show here" : ""));
+                                      sphere && mean_ratio(s, THESIS_STOP, BLOCK, NONE) < 1
+                                          ? "; the paper's loss does not show here"
+                                          : ""));
     experiment_result(e, experiment_text("%s: incomplete factor over CP, mean", where), "-",
-                      experiment_text("%.2f", mean_ratio(s, ENERGY_STOP, INCOMPLETE, CONSTRAINED)), "at equal error");
+                      experiment_text("%.2f", mean_ratio(s, ENERGY_STOP, INCOMPLETE, CONSTRAINED)),
+                      "at equal error");
     static const char *const PAPER[2][KINDS] = {{"about 0.5", "-", "-", "-"}, {"0.512", "-", "0.436", "-"}};
     for (int kind = 0; kind < KINDS; kind++) {
         double thesis = experiment_exponent(s->particles, s->iterations[THESIS_STOP][kind], s->count);
         double energy = experiment_exponent(s->particles, s->iterations[ENERGY_STOP][kind], s->count);
         const char *ours = isfinite(thesis) ? experiment_text("%.3f", thesis) : "-";
-        experiment_result(e, experiment_text("%s: iterations grow as n^, %s", where, LABELS[kind]), PAPER[sphere][kind], ours,
-                          experiment_text("at equal error: %.3f", energy));
+        experiment_result(e, experiment_text("%s: iterations grow as n^, %s", where, LABELS[kind]),
+                          PAPER[sphere][kind], ours, experiment_text("at equal error: %.3f", energy));
     }
 }
 
@@ -113,8 +122,11 @@ bool experiment_preconditioners(experiment *e) {
     double seconds = e->quick ? 0.3 : 1;
     uint64_t seed = 4;
     memset(all, 0, sizeof all);
-    if (!experiment_csv(e, "set,scene,particles,density,stretch,shear,bend,damp_stretch,damp_shear,step_s,kappa,contacts,none,block,"
-                           "constrained,none_equal_error,block_equal_error,constrained_equal_error,incomplete_equal_error"))
+    if (!experiment_csv(
+            e,
+            "set,scene,particles,density,stretch,shear,bend,damp_stretch,damp_shear,step_s,kappa,contacts,"
+            "none,block,"
+            "constrained,none_equal_error,block_equal_error,constrained_equal_error,incomplete_equal_error"))
         return false;
     for (int k = 0; done < total; k++) {
         sheet s = random_sheet(&seed, e->quick);
@@ -124,15 +136,17 @@ bool experiment_preconditioners(experiment *e) {
             s.scene = sphere ? SHEET_SPHERE : SHEET_CORNERS;
             for (int stop = 0; stop < STOPS; stop++)
                 for (int kind = 0; kind < KINDS; kind++)
-                    got[stop][kind] = iterations_of(e, &s, kind, stop, seconds, kind == NONE ? &contacts : &unused);
+                    got[stop][kind] =
+                        iterations_of(e, &s, kind, stop, seconds, kind == NONE ? &contacts : &unused);
             if (e->error.status != TOILE_OK)
                 return false;
             if (experiment_stopping(e))
                 goto finish;
             experiment_row(e, "%d,%s,%d,%g,%g,%g,%g,%g,%g,%g,%.4g,%.0f,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g", k,
-                           sphere ? "sphere" : "corners", s.n * s.n, s.density, s.stretch, s.shear, s.bend, s.damp_stretch,
-                           s.damp_shear, s.step, sheet_kappa(&s, s.step), contacts, got[0][NONE], got[0][BLOCK],
-                           got[0][CONSTRAINED], got[1][NONE], got[1][BLOCK], got[1][CONSTRAINED], got[1][INCOMPLETE]);
+                           sphere ? "sphere" : "corners", s.n * s.n, s.density, s.stretch, s.shear, s.bend,
+                           s.damp_stretch, s.damp_shear, s.step, sheet_kappa(&s, s.step), contacts,
+                           got[0][NONE], got[0][BLOCK], got[0][CONSTRAINED], got[1][NONE], got[1][BLOCK],
+                           got[1][CONSTRAINED], got[1][INCOMPLETE]);
             to->particles[to->count] = s.n * s.n;
             to->kappa[to->count] = sheet_kappa(&s, s.step);
             for (int stop = 0; stop < STOPS; stop++)

@@ -48,7 +48,12 @@ static bool override_model(experiment *e, toile_world *w, const sheet *s) {
     for (int i = 0; i < t->padded; i++) {
         bool stretch = i < t->stretch_count, shear = !stretch && i < t->axial_count;
         bool bend = i >= t->axial_padded && i < t->axial_padded + t->bend_count;
-        double k = stretch ? s->stretch : shear ? s->shear : 0, d = stretch ? s->damp_stretch : shear ? s->damp_shear : 0;
+        double k = stretch ? s->stretch
+                   : shear ? s->shear
+                           : 0,
+               d = stretch ? s->damp_stretch
+                   : shear ? s->damp_shear
+                           : 0;
         if (bend) {
             t->stiffness[i] = s->bend;
             t->damping[i] = 0;
@@ -93,7 +98,11 @@ static bool add_scene(toile_world *w, const sheet *s) {
         break;
     }
     double left = -size * (0.5 - s->off_centre);
-    toile_grid grid = {.name = "sheet", .nu = s->n, .nv = s->n, .origin = {left, left, above}, .u_axis = {size, 0, 0},
+    toile_grid grid = {.name = "sheet",
+                       .nu = s->n,
+                       .nv = s->n,
+                       .origin = {left, left, above},
+                       .u_axis = {size, 0, 0},
                        .v_axis = {0, size, 0}};
     if (s->scene == SHEET_GROUND) { /* it comes down on an edge, and crumples */
         memcpy(grid.u_axis, (double[]){0.8 * size, 0, 0.6 * size}, sizeof grid.u_axis);
@@ -120,7 +129,8 @@ toile_world *sheet_make(experiment *e, const sheet *s) {
     }
     bool made = set_up(w, s) && add_scene(w, s);
     if (!made)
-        toile_fail(&e->error, TOILE_INVALID, "a sheet of the experiment could not be made: %s", toile_message(w));
+        toile_fail(&e->error, TOILE_INVALID, "a sheet of the experiment could not be made: %s",
+                   toile_message(w));
     if (made && override_model(e, w, s))
         return w;
     toile_destroy(w);
@@ -188,7 +198,8 @@ static int is_stable(experiment *e, const sheet *s, double step, int steps) {
 }
 
 double sheet_critical_step(experiment *e, const sheet *s, int steps) {
-    double mass = s->density * s->spacing * s->spacing, k = fmax(s->stretch, s->shear), d = fmax(s->damp_stretch, s->damp_shear);
+    double mass = s->density * s->spacing * s->spacing, k = fmax(s->stretch, s->shear),
+           d = fmax(s->damp_stretch, s->damp_shear);
     double guess = mass / (d + sqrt(d * d + k * mass)); /* about kappa = 1 */
     double low = guess, high = guess;
     int stable;
@@ -218,7 +229,8 @@ void sheet_view(const double x[3], double *right, double *up) {
 void sheet_draw_table(plot *p, const sheet *s) {
     double half = TABLE * (s->n - 1) * s->spacing, top = 0.02 * (s->n - 1) * s->spacing, at[4][2];
     for (int k = 0; k < 4; k++)
-        sheet_view((const double[]){k == 0 || k == 3 ? -half : half, k < 2 ? -half : half, top}, &at[k][0], &at[k][1]);
+        sheet_view((const double[]){k == 0 || k == 3 ? -half : half, k < 2 ? -half : half, top}, &at[k][0],
+                   &at[k][1]);
     for (int k = 0; k < 4; k++)
         plot_segment(p, at[k][0], at[k][1], at[(k + 1) % 4][0], at[(k + 1) % 4][1], 0xd55e00, 1.5);
 }

@@ -1,5 +1,5 @@
-/* Stability: of fb_euler over random cloths (thesis 4.1.3), and of aimex while connections change from explicit to implicit
- * and back (thesis 4.4.3, Figs. 4.8 to 4.10). */
+/* Stability: of fb_euler over random cloths (thesis 4.1.3), and of aimex while connections change from
+ * explicit to implicit and back (thesis 4.4.3, Figs. 4.8 to 4.10). */
 #include "experiment_sheet.h"
 #include "experiments.h"
 
@@ -21,20 +21,24 @@ static sheet random_sheet(uint64_t *seed, bool quick) {
         s.shear = EXPERIMENT_CHOOSE(seed, 0, 10, 100, 1000, 10000);
         s.damp_stretch = EXPERIMENT_CHOOSE(seed, 0, 0.01, 0.1, 1, 10);
         s.damp_shear = EXPERIMENT_CHOOSE(seed, 0, 0.01, 0.1, 1, 10);
-        /* without stretch stiffness the sheet only falls apart: the thesis cannot have counted that as cloth */
+        /* without stretch stiffness the sheet only falls apart: the thesis cannot have counted that as cloth
+         */
     } while (s.stretch == 0);
     return s;
 }
 
 bool experiment_fb_stability(experiment *e) {
-    int total_sets = experiment_sets(e, 6, 500), steps = e->quick ? 300 : STEPS, done = 0, below = 0, above = 0, latex_below = 0;
+    int total_sets = experiment_sets(e, 6, 500), steps = e->quick ? 300 : STEPS, done = 0, below = 0,
+        above = 0, latex_below = 0;
     double least = INFINITY, most = 0, least_rows = INFINITY;
     uint64_t seed = 1;
-    if (!experiment_csv(e, "set,particles,spacing_m,density,stretch,shear,damp_stretch,damp_shear,critical_step_s,kappa,"
-                           "kappa_rows,sag"))
+    if (!experiment_csv(
+            e, "set,particles,spacing_m,density,stretch,shear,damp_stretch,damp_shear,critical_step_s,kappa,"
+               "kappa_rows,sag"))
         return false;
     plot *p = plot_create("fb_euler: kappa at the longest stable step", "critical step, s", "kappa");
-    int points = plot_series(p, "one cloth each", PLOT_POINTS), line = plot_series(p, "criterion, 1/2", PLOT_DASHED);
+    int points = plot_series(p, "one cloth each", PLOT_POINTS),
+        line = plot_series(p, "criterion, 1/2", PLOT_DASHED);
     plot_log(p, true, true);
     double step_min = INFINITY, step_max = 0;
     while (done < total_sets) {
@@ -45,10 +49,11 @@ bool experiment_fb_stability(experiment *e) {
         double mass = s.density * s.spacing * s.spacing, kappa = sheet_kappa(&s, step);
         /* the row bound of core/stability.h: stretch and shear together */
         double rows = step / mass * ((s.stretch + s.shear) * step + 2 * (s.damp_stretch + s.damp_shear));
-        /* weight of a column of the sheet on one connection, over its stiffness: how many times its length it sags */
+        /* weight of a column of the sheet on one connection, over its stiffness: how many times its length it
+         * sags */
         double sag = mass * 9.81 * s.n / s.stretch / s.spacing;
-        experiment_row(e, "%d,%d,%g,%g,%g,%g,%g,%g,%.4g,%.4g,%.4g,%.3g", done, s.n * s.n, s.spacing, s.density, s.stretch, s.shear,
-                       s.damp_stretch, s.damp_shear, step, kappa, rows, sag);
+        experiment_row(e, "%d,%d,%g,%g,%g,%g,%g,%g,%.4g,%.4g,%.4g,%.3g", done, s.n * s.n, s.spacing,
+                       s.density, s.stretch, s.shear, s.damp_stretch, s.damp_shear, step, kappa, rows, sag);
         plot_add(p, points, step, kappa);
         least = fmin(least, kappa), most = fmax(most, kappa), least_rows = fmin(least_rows, rows);
         step_min = fmin(step_min, step), step_max = fmax(step_max, step);
@@ -60,13 +65,17 @@ bool experiment_fb_stability(experiment *e) {
     }
     plot_add(p, line, step_min, 0.5);
     plot_add(p, line, step_max, 0.5);
-    experiment_result(e, "parameter sets", "500", experiment_text("%d", done), "without stretch stiffness 0: that is no cloth");
-    experiment_result(e, "kappa at the longest stable step", "0.35 to 2.69", experiment_text("%.2f to %.2f", least, most),
-                      "of the stiffer kind of connection");
-    experiment_result(e, "sets unstable below kappa 1/2", "a few, all very dense and soft", experiment_text("%d", below),
+    experiment_result(e, "parameter sets", "500", experiment_text("%d", done),
+                      "without stretch stiffness 0: that is no cloth");
+    experiment_result(e, "kappa at the longest stable step", "0.35 to 2.69",
+                      experiment_text("%.2f to %.2f", least, most), "of the stiffer kind of connection");
+    experiment_result(e, "sets unstable below kappa 1/2", "a few, all very dense and soft",
+                      experiment_text("%d", below),
                       experiment_text("%d of them sag by more than half their length", latex_below));
-    experiment_result(e, "sets stable above kappa 1", "short steps, little motion", experiment_text("%d", above), "");
-    experiment_result(e, "least kappa of the row bound (core/stability.h)", "-", experiment_text("%.2f", least_rows),
+    experiment_result(e, "sets stable above kappa 1", "short steps, little motion",
+                      experiment_text("%d", above), "");
+    experiment_result(e, "least kappa of the row bound (core/stability.h)", "-",
+                      experiment_text("%.2f", least_rows),
                       "stretch and shear counted together: what the integrator is held to");
     return experiment_plot(e, "", &p, 1, 1) && e->error.status == TOILE_OK;
 }
@@ -75,8 +84,10 @@ bool experiment_fb_stability(experiment *e) {
 
 static unsigned by_share(const toile_sim *sim, int i, void *user) {
     const toile_springs *s = &sim->model->springs;
-    const double *a = sim->state.x + 4 * (size_t)s->vertex[0][i], *b = sim->state.x + 4 * (size_t)s->vertex[1][i];
-    double length = sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
+    const double *a = sim->state.x + 4 * (size_t)s->vertex[0][i],
+                 *b = sim->state.x + 4 * (size_t)s->vertex[1][i];
+    double length =
+        sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
     (void)user;
     if (length < s->length[i])
         return 0xffffff; /* slack */
@@ -97,13 +108,15 @@ static double aimex_step(const sheet *s, bool slide, int k) {
 
 typedef struct aimex_run {
     bool stable;
-    double share_min, share_max, growth; /* growth: largest excess of energy over the start, per work of gravity */
-    int changes;                         /* of the share of implicit connections from step to step */
+    double share_min, share_max,
+        growth;  /* growth: largest excess of energy over the start, per work of gravity */
+    int changes; /* of the share of implicit connections from step to step */
 } aimex_run;
 
-static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot **wires, int energy, plot *energies,
-                      aimex_run *out) {
-    static const char *const TITLES[] = {"long step: all active ones implicit", "middle: stretch implicit, shear explicit",
+static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot **wires, int energy,
+                      plot *energies, aimex_run *out) {
+    static const char *const TITLES[] = {"long step: all active ones implicit",
+                                         "middle: stretch implicit, shear explicit",
                                          "short step: all explicit"};
     toile_world *w = sheet_make(e, s);
     *out = (aimex_run){.stable = true, .share_min = 1, .growth = -INFINITY};
@@ -142,12 +155,16 @@ static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot
 }
 
 bool experiment_aimex_stability(experiment *e) {
-    int sets = experiment_sets(e, 2, 40), steps = e->quick ? 300 : 1500, stable[2] = {0}, runs[2] = {0}, wired = 0;
-    plot *wires[3] = {NULL}, *energies = plot_create("Total energy of the first cloth", "time, s", "energy, J");
-    int series[2] = {plot_series(energies, "alternating steps", PLOT_LINE), plot_series(energies, "sliding steps", PLOT_LINE)};
+    int sets = experiment_sets(e, 2, 40), steps = e->quick ? 300 : 1500, stable[2] = {0}, runs[2] = {0},
+        wired = 0;
+    plot *wires[3] = {NULL},
+         *energies = plot_create("Total energy of the first cloth", "time, s", "energy, J");
+    int series[2] = {plot_series(energies, "alternating steps", PLOT_LINE),
+                     plot_series(energies, "sliding steps", PLOT_LINE)};
     uint64_t seed = 2;
-    if (!experiment_csv(e, "set,scheme,particles,spacing_m,density,stretch,shear,bend,damp_stretch,damp_shear,shortest_s,"
-                           "longest_s,explicit_share_max,implicit_share_max,changes,energy_growth,stable"))
+    if (!experiment_csv(
+            e, "set,scheme,particles,spacing_m,density,stretch,shear,bend,damp_stretch,damp_shear,shortest_s,"
+               "longest_s,explicit_share_max,implicit_share_max,changes,energy_growth,stable"))
         return false;
     for (int k = 0; k < 2 * sets; k++) {
         bool slide = k % 2;
@@ -163,7 +180,8 @@ bool experiment_aimex_stability(experiment *e) {
             s.bend = 1e-3 * s.density * s.spacing * s.spacing; /* explicit at every step used here */
             s.step = 1e-3;
             if (k == 0) /* the one in the pictures: cloth */
-                s.spacing = 0.05, s.density = 0.3, s.stretch = 1000, s.shear = 50, s.damp_stretch = 0.05, s.damp_shear = 0.005;
+                s.spacing = 0.05, s.density = 0.3, s.stretch = 1000, s.shear = 50, s.damp_stretch = 0.05,
+                s.damp_shear = 0.005;
         }
         aimex_run run;
         plot *sink = k < 2 ? energies : NULL;
@@ -171,16 +189,18 @@ bool experiment_aimex_stability(experiment *e) {
             return false;
         runs[slide]++;
         stable[slide] += run.stable;
-        experiment_row(e, "%d,%s,%d,%g,%g,%g,%g,%g,%g,%g,%.4g,%.4g,%.3f,%.3f,%d,%.3g,%d", k / 2, slide ? "sliding" : "alternating",
-                       s.n * s.n, s.spacing, s.density, s.stretch, s.shear, s.bend, s.damp_stretch, s.damp_shear,
-                       aimex_step(&s, true, 0), aimex_step(&s, true, 100), 1 - run.share_min, run.share_max, run.changes,
-                       run.growth, run.stable);
+        experiment_row(e, "%d,%s,%d,%g,%g,%g,%g,%g,%g,%g,%.4g,%.4g,%.3f,%.3f,%d,%.3g,%d", k / 2,
+                       slide ? "sliding" : "alternating", s.n * s.n, s.spacing, s.density, s.stretch, s.shear,
+                       s.bend, s.damp_stretch, s.damp_shear, aimex_step(&s, true, 0),
+                       aimex_step(&s, true, 100), 1 - run.share_min, run.share_max, run.changes, run.growth,
+                       run.stable);
         if (!experiment_tick(e, k + 1, 2 * sets))
             break;
     }
     for (int i = 0; i < 2; i++)
         experiment_result(e, i ? "stable under sliding steps" : "stable under alternating steps", "all cases",
-                          experiment_text("%d of %d", stable[i], runs[i]), i ? "" : "longest and shortest step in turn");
+                          experiment_text("%d of %d", stable[i], runs[i]),
+                          i ? "" : "longest and shortest step in turn");
     plot *panels[4] = {energies};
     int count = 1;
     for (int i = 0; i < 3; i++)
