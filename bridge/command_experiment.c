@@ -122,12 +122,15 @@ int toile_command_experiment(int argc, char **argv) {
          "processor threads of what is not about threads (1)", NULL},
         {"--sets", NULL, TOILE_OPTION_WHOLE, &e.sets, "N",
          "parameter sets to try, where the paper has hundreds", NULL},
+        {"--largest", NULL, TOILE_OPTION_WHOLE, &e.largest, "N", "random sheets of at most N x N particles",
+         NULL},
         {"--samples", NULL, TOILE_OPTION_TEXT, &e.samples, "DIR",
          "folder of the sample scenes (samples/scenes)", NULL},
     };
     static const char *const operands[] = {"NAME"};
     const toile_syntax syntax = {
-        "toile experiment NAME -o DIR [--quick] [--sets N] [--threads N] [--samples DIR]\n       toile "
+        "toile experiment NAME -o DIR [--quick] [--sets N] [--largest N] [--threads N] [--samples DIR]\n     "
+        "  toile "
         "experiment list",
         "Runs an experiment of the papers: every measurement as CSV, a plot, and a table with the paper's\n"
         "figure beside ours. Ctrl-C ends it early and keeps what is done.",

@@ -171,6 +171,12 @@ int experiment_sets(const experiment *e, int quick, int full) {
     return e->sets > 0 ? e->sets : e->quick ? quick : full;
 }
 
+int experiment_side(const experiment *e, uint64_t *seed, int first, int every, int last) {
+    int most = e->largest > 0 && e->largest < last ? e->largest : last;
+    int choices = most > first ? (most - first) / every + 1 : 1;
+    return first + every * (int)(experiment_random(seed) % (uint64_t)choices);
+}
+
 double experiment_median(double *values, int count) {
     return bench_median(values, count);
 }

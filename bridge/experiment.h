@@ -22,6 +22,7 @@ typedef struct experiment {
     int threads;         /* of what is not about threads */
     const char *samples; /* folder of the sample scenes */
     int sets;            /* parameter sets or cases asked for; 0: as many as the paper has */
+    int largest;         /* particles along the side of a random sheet, at most; 0: as the paper has them */
     FILE *csv;
     FILE *table;
     double began, said; /* s, monotonic */
@@ -85,6 +86,8 @@ double experiment_choose(uint64_t *seed, const double *values, int count);
                       sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 /* How many parameter sets: what the user asks for, else one of these. */
 int experiment_sets(const experiment *e, int quick, int full);
+/* Particles along a side: one of first, first + every, ... last that --largest allows. */
+int experiment_side(const experiment *e, uint64_t *seed, int first, int every, int last);
 /* NaN of none; sorts them. */
 double experiment_median(double *values, int count);
 /* Slope of log y over log x by least squares: the exponent of a growth. NaN with fewer than two. */

@@ -16,11 +16,11 @@
 /* A multiple of every step below, s. */
 #define FRAME 0.02
 
-static sheet random_sheet(uint64_t *seed, bool quick) {
+static sheet random_sheet(const experiment *e, uint64_t *seed) {
     sheet s = {.friction = 0.3};
     s.scene = (sheet_scene)EXPERIMENT_CHOOSE(seed, SHEET_CORNERS, SHEET_TABLE, SHEET_SPHERE);
     double n = EXPERIMENT_CHOOSE(seed, 10, 20, 40);
-    s.n = quick ? 10 : (int)n;
+    s.n = e->quick ? 10 : (int)(e->largest ? fmin(n, e->largest) : n);
     s.spacing = EXPERIMENT_CHOOSE(seed, 0.001, 0.01, 0.05, 0.1);
     s.density = EXPERIMENT_CHOOSE(seed, 0.03, 0.1, 0.3, 1);
     s.stretch = EXPERIMENT_CHOOSE(seed, 10, 100, 1000, 3000);
@@ -29,7 +29,7 @@ static sheet random_sheet(uint64_t *seed, bool quick) {
     s.damp_stretch = EXPERIMENT_CHOOSE(seed, 0, 0.01, 0.1, 1, 10);
     s.damp_shear = EXPERIMENT_CHOOSE(seed, 0, 0.01, 0.1, 1, 10);
     double step = EXPERIMENT_CHOOSE(seed, 0.0001, 0.001, 0.005, 0.01, 0.02);
-    s.step = quick && step < 0.001 ? 0.001 : step;
+    s.step = e->quick && step < 0.001 ? 0.001 : step;
     return s;
 }
 
@@ -154,7 +154,7 @@ bool experiment_aimex(experiment *e) {
     for (int k = 0; k < 4; k++)
         kinds[k] = plot_series(r, NAMES[k], PLOT_POINTS);
     while (done < sets) {
-        sheet s = random_sheet(&seed, e->quick);
+        sheet s = random_sheet(e, &seed);
         trial t;
         if (!run_trial(e, &s, seconds, &t))
             return false;

@@ -23,10 +23,10 @@ static double soft_bend(const sheet *s) {
     return 0.1 * mass / (s->step * s->step) / slope;
 }
 
-static sheet random_sheet(uint64_t *seed, bool quick, sheet_scene scene) {
+static sheet random_sheet(const experiment *e, uint64_t *seed, sheet_scene scene) {
     sheet s = {.scene = scene, .integrator = "aimex", .own_stop = true, .off_centre = 0.04};
-    int n = 5 * (2 + (int)(experiment_random(seed) % 11)); /* 10 to 60 */
-    s.n = quick ? 8 + n / 4 : n;
+    int n = experiment_side(e, seed, 10, 5, 60);
+    s.n = e->quick ? 8 + n / 4 : n;
     s.spacing = 1.5 / s.n;
     s.density = EXPERIMENT_CHOOSE(seed, 0.05, 0.1, 0.2, 0.5);
     s.stretch = EXPERIMENT_CHOOSE(seed, 300, 600, 1000, 2000, 3000);
@@ -213,7 +213,7 @@ bool experiment_decompose(experiment *e) {
         lines[k] = plot_series(ratios, NAMES[k], PLOT_POINTS);
     while (done < total) {
         int k = done % SCENES;
-        sheet s = random_sheet(&seed, e->quick, WHERE[k]);
+        sheet s = random_sheet(e, &seed, WHERE[k]);
         halves h;
         if (!run_halves(e, &s, seconds, &h))
             return false;

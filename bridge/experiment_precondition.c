@@ -17,10 +17,10 @@ static const char *const LABELS[] = {"I (none)", "A-Block", "CP (constrained)", 
 enum { THESIS_STOP, ENERGY_STOP, STOPS };
 enum { MOST = 1000 };
 
-static sheet random_sheet(uint64_t *seed, bool quick) {
+static sheet random_sheet(const experiment *e, uint64_t *seed) {
     sheet s = {.off_centre = 0};
-    int n = 5 * (1 + (int)(experiment_random(seed) % 16));
-    s.n = quick ? 5 + n / 4 : n;
+    int n = experiment_side(e, seed, 5, 5, 80);
+    s.n = e->quick ? 5 + n / 4 : n;
     s.spacing = 1.0 / s.n;
     s.density = EXPERIMENT_CHOOSE(seed, 0.05, 0.1, 0.2, 0.5);
     s.stretch = EXPERIMENT_CHOOSE(seed, 300, 600, 1000, 2000, 3000);
@@ -129,7 +129,7 @@ bool experiment_preconditioners(experiment *e) {
             "constrained,none_equal_error,block_equal_error,constrained_equal_error,incomplete_equal_error"))
         return false;
     for (int k = 0; done < total; k++) {
-        sheet s = random_sheet(&seed, e->quick);
+        sheet s = random_sheet(e, &seed);
         for (int sphere = 0; sphere < 2; sphere++) {
             series *to = &all[sphere];
             double got[STOPS][KINDS], contacts = 0, unused;

@@ -10,11 +10,11 @@
 
 enum { STEPS = 1000 };
 
-static sheet random_sheet(uint64_t *seed, bool quick) {
+static sheet random_sheet(const experiment *e, uint64_t *seed) {
     sheet s = {.scene = SHEET_CORNERS, .integrator = "fb_euler", .step = 0.01};
     do {
         double n = EXPERIMENT_CHOOSE(seed, 10, 20, 30);
-        s.n = quick ? 10 : (int)n;
+        s.n = e->quick ? 10 : (int)(e->largest ? fmin(n, e->largest) : n);
         s.spacing = EXPERIMENT_CHOOSE(seed, 0.001, 0.01, 0.05, 0.1, 1);
         s.density = EXPERIMENT_CHOOSE(seed, 0.01, 0.1, 1, 10, 100);
         s.stretch = EXPERIMENT_CHOOSE(seed, 0, 10, 100, 1000, 10000);
@@ -42,7 +42,7 @@ bool experiment_fb_stability(experiment *e) {
     plot_log(p, true, true);
     double step_min = INFINITY, step_max = 0;
     while (done < total_sets) {
-        sheet s = random_sheet(&seed, e->quick);
+        sheet s = random_sheet(e, &seed);
         double step = sheet_critical_step(e, &s, steps);
         if (e->error.status != TOILE_OK)
             break;
