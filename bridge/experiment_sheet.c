@@ -188,8 +188,10 @@ static int is_stable(experiment *e, const sheet *s, double step, int steps) {
     toile_sim *sim = toile_world_sim(w);
     double start = sheet_energy(sim), fallen = 0, rest = toile_sim_energies(sim).potential;
     bool good = true;
-    for (int done = 0; good && done < steps; done += CHUNK) {
-        good = toile_advance(w, CHUNK * step) >= 0;
+    /* the library takes frames of 10 s at most */
+    int chunk = (int)fmax(1, fmin(CHUNK, 5 / step));
+    for (int done = 0; good && done < steps; done += chunk) {
+        good = toile_advance(w, chunk * step) >= 0;
         fallen = fmax(fallen, rest - toile_sim_energies(sim).potential);
         good = good && sheet_energy(sim) - start <= SHEET_MARGIN * fallen;
     }
