@@ -108,32 +108,46 @@ static double aimex_step(const sheet *s, bool slide, int k) {
 
 typedef struct aimex_run {
     bool stable;
-    double share_min, share_max,
-        growth;  /* growth: largest excess of energy over the start, per work of gravity */
-    int changes; /* of the share of implicit connections from step to step */
+    double share_min, share_max; /* of implicit connections */
+    double growth;               /* largest excess of energy over the start, per work of gravity */
+    int changes;                 /* of the share from step to step */
 } aimex_run;
 
-static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot **wires, int energy,
-                      plot *energies, aimex_run *out) {
+/* What is drawn of a run; null: nothing. */
+typedef struct aimex_picture {
+    plot *energies;
+    int line;
+    plot **wires; /* long, middle and short step, (3) or null */
+} aimex_picture;
+
+static void draw_wires(const toile_sim *sim, plot **wires, double share, bool shear_explicit) {
     static const char *const TITLES[] = {"long step: all active ones implicit",
                                          "middle: stretch implicit, shear explicit",
                                          "short step: all explicit"};
+    int kind = share == 1 ? 0 : share == 0 ? 2 : shear_explicit ? 1 : -1;
+    if (kind < 0 || wires[kind] || sim->state.time < 0.2) /* it hangs by then */
+        return;
+    wires[kind] = plot_create(TITLES[kind], NULL, NULL);
+    sheet_draw(wires[kind], sim, by_share, NULL);
+}
+
+static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, const aimex_picture *picture,
+                      aimex_run *out) {
     toile_world *w = sheet_make(e, s);
     *out = (aimex_run){.stable = true, .share_min = 1, .growth = -INFINITY};
     if (!w)
         return false;
     toile_sim *sim = toile_world_sim(w);
+    const double *shares = sim->work.stability.spring_share; /* null: all implicit */
     double start = sheet_energy(sim), rest = toile_sim_energies(sim).potential, fallen = 0, share = -1;
     int axial = sim->model->springs.axial_count, stretch = sim->model->springs.stretch_count;
-    bool shown[3] = {false};
     for (int k = 0; out->stable && k < steps; k++) {
-        double h = aimex_step(s, slide, k);
+        double h = aimex_step(s, slide, k), implicit = 0, implicit_shear = 0;
         sheet_set_step(w, h);
         out->stable = toile_advance(w, h) >= 0;
-        double implicit = 0, implicit_shear = 0;
         for (int i = 0; i < axial; i++) {
-            implicit += sim->work.stability.spring_share[i] != 0;
-            implicit_shear += i >= stretch && sim->work.stability.spring_share[i] != 0;
+            implicit += !shares || shares[i] != 0;
+            implicit_shear += i >= stretch && (!shares || shares[i] != 0);
         }
         out->changes += share >= 0 && implicit / axial != share;
         share = implicit / axial;
@@ -141,74 +155,79 @@ static bool run_aimex(experiment *e, const sheet *s, bool slide, int steps, plot
         out->share_max = fmax(out->share_max, share);
         fallen = fmax(fallen, rest - toile_sim_energies(sim).potential);
         out->growth = fmax(out->growth, fallen > 0 ? (sheet_energy(sim) - start) / fallen : 0);
-        plot_add(energies, energy, sim->state.time, sheet_energy(sim));
-        int kind = share == 1 ? 0 : share == 0 ? 2 : implicit_shear == 0 ? 1 : -1;
-        if (wires && kind >= 0 && !shown[kind] && sim->state.time > 0.2) {
-            shown[kind] = true;
-            wires[kind] = plot_create(TITLES[kind], NULL, NULL);
-            sheet_draw(wires[kind], sim, by_share, NULL);
-        }
+        if (picture)
+            plot_add(picture->energies, picture->line, sim->state.time, sheet_energy(sim));
+        if (picture && picture->wires)
+            draw_wires(sim, picture->wires, share, implicit_shear == 0);
     }
     out->stable = out->stable && out->growth < SHEET_MARGIN;
     toile_destroy(w);
     return true;
 }
 
+static sheet random_aimex_sheet(const experiment *e, uint64_t *seed) {
+    sheet s = {.scene = SHEET_CORNERS, .n = e->quick ? 15 : 20, .step = 1e-3};
+    s.spacing = EXPERIMENT_CHOOSE(seed, 0.01, 0.05, 0.1);
+    s.density = EXPERIMENT_CHOOSE(seed, 0.03, 0.1, 0.3, 1);
+    s.stretch = EXPERIMENT_CHOOSE(seed, 100, 1000, 3000);
+    s.shear = s.stretch * EXPERIMENT_CHOOSE(seed, 0.01, 0.1);
+    s.damp_stretch = EXPERIMENT_CHOOSE(seed, 0, 0.01, 0.1);
+    s.damp_shear = 0.1 * s.damp_stretch;
+    s.bend = 1e-3 * s.density * s.spacing * s.spacing; /* explicit at every step used here */
+    return s;
+}
+
 bool experiment_aimex_stability(experiment *e) {
-    int sets = experiment_sets(e, 2, 40), steps = e->quick ? 300 : 1500, stable[2] = {0}, runs[2] = {0},
-        wired = 0;
-    plot *wires[3] = {NULL},
-         *energies = plot_create("Total energy of the first cloth", "time, s", "energy, J");
-    int series[2] = {plot_series(energies, "alternating steps", PLOT_LINE),
-                     plot_series(energies, "sliding steps", PLOT_LINE)};
+    enum { ALTERNATING, SLIDING, KINDS };
+    static const char *const NAMES[] = {"alternating", "sliding"};
+    int sets = experiment_sets(e, 2, 40), steps = e->quick ? 300 : 1500, done = 0;
+    int stable[KINDS] = {0}, runs[KINDS] = {0}, implicit_stable[KINDS] = {0}, alone[KINDS] = {0};
+    plot *panels[4] = {plot_create("Total energy of the first cloth", "time, s", "energy, J")};
+    plot *wires[3] = {NULL};
     uint64_t seed = 2;
     if (!experiment_csv(
             e, "set,scheme,particles,spacing_m,density,stretch,shear,bend,damp_stretch,damp_shear,shortest_s,"
-               "longest_s,explicit_share_max,implicit_share_max,changes,energy_growth,stable"))
+               "longest_s,explicit_share_max,implicit_share_max,changes,energy_growth,stable,"
+               "energy_growth_all_implicit,stable_all_implicit"))
         return false;
-    for (int k = 0; k < 2 * sets; k++) {
-        bool slide = k % 2;
-        static sheet s;
-        if (!slide) {
-            s = (sheet){.scene = SHEET_CORNERS, .integrator = "aimex", .n = e->quick ? 15 : 20};
-            s.spacing = EXPERIMENT_CHOOSE(&seed, 0.01, 0.05, 0.1);
-            s.density = EXPERIMENT_CHOOSE(&seed, 0.03, 0.1, 0.3, 1);
-            s.stretch = EXPERIMENT_CHOOSE(&seed, 100, 1000, 3000);
-            s.shear = s.stretch * EXPERIMENT_CHOOSE(&seed, 0.01, 0.1);
-            s.damp_stretch = EXPERIMENT_CHOOSE(&seed, 0, 0.01, 0.1);
-            s.damp_shear = 0.1 * s.damp_stretch;
-            s.bend = 1e-3 * s.density * s.spacing * s.spacing; /* explicit at every step used here */
-            s.step = 1e-3;
-            if (k == 0) /* the one in the pictures: cloth */
-                s.spacing = 0.05, s.density = 0.3, s.stretch = 1000, s.shear = 50, s.damp_stretch = 0.05,
-                s.damp_shear = 0.005;
+    for (int k = 0; k < sets && !experiment_stopping(e); k++) {
+        sheet s = random_aimex_sheet(e, &seed);
+        if (k == 0) /* the one in the pictures: cloth */
+            s.spacing = 0.05, s.density = 0.3, s.stretch = 1000, s.shear = 50, s.damp_stretch = 0.05,
+            s.damp_shear = 0.005;
+        for (int kind = 0; kind < KINDS; kind++) {
+            aimex_picture picture = {panels[0], kind, kind == SLIDING ? wires : NULL};
+            aimex_run run, control;
+            if (k == 0)
+                plot_series(panels[0], experiment_text("%s steps", NAMES[kind]), PLOT_LINE);
+            sheet all = s;
+            s.integrator = "aimex";
+            if (!run_aimex(e, &s, kind == SLIDING, steps, k == 0 ? &picture : NULL, &run) ||
+                !run_aimex(e, &all, kind == SLIDING, steps, NULL, &control))
+                return false;
+            s.integrator = NULL;
+            runs[kind]++;
+            stable[kind] += run.stable;
+            implicit_stable[kind] += control.stable;
+            alone[kind] += control.stable && !run.stable;
+            experiment_row(e, "%d,%s,%d,%g,%g,%g,%g,%g,%g,%g,%.4g,%.4g,%.3f,%.3f,%d,%.3g,%d,%.3g,%d", k,
+                           NAMES[kind], s.n * s.n, s.spacing, s.density, s.stretch, s.shear, s.bend,
+                           s.damp_stretch, s.damp_shear, aimex_step(&s, true, 0), aimex_step(&s, true, 100),
+                           1 - run.share_min, run.share_max, run.changes, run.growth, run.stable,
+                           control.growth, control.stable);
+            experiment_tick(e, ++done, KINDS * sets);
         }
-        aimex_run run;
-        plot *sink = k < 2 ? energies : NULL;
-        if (!run_aimex(e, &s, slide, steps, k == 1 ? wires : NULL, series[slide], sink, &run))
-            return false;
-        runs[slide]++;
-        stable[slide] += run.stable;
-        experiment_row(e, "%d,%s,%d,%g,%g,%g,%g,%g,%g,%g,%.4g,%.4g,%.3f,%.3f,%d,%.3g,%d", k / 2,
-                       slide ? "sliding" : "alternating", s.n * s.n, s.spacing, s.density, s.stretch, s.shear,
-                       s.bend, s.damp_stretch, s.damp_shear, aimex_step(&s, true, 0),
-                       aimex_step(&s, true, 100), 1 - run.share_min, run.share_max, run.changes, run.growth,
-                       run.stable);
-        if (!experiment_tick(e, k + 1, 2 * sets))
-            break;
     }
-    for (int i = 0; i < 2; i++)
-        experiment_result(e, i ? "stable under sliding steps" : "stable under alternating steps", "all cases",
-                          experiment_text("%d of %d", stable[i], runs[i]),
-                          i ? "" : "longest and shortest step in turn");
-    plot *panels[4] = {energies};
+    for (int kind = 0; kind < KINDS; kind++)
+        experiment_result(e, experiment_text("stable under %s steps", NAMES[kind]), "all cases",
+                          experiment_text("%d of %d", stable[kind], runs[kind]),
+                          experiment_text("all implicit: %d of %d; unstable in adaptive IMEX alone: %d",
+                                          implicit_stable[kind], runs[kind], alone[kind]));
     int count = 1;
     for (int i = 0; i < 3; i++)
-        if (wires[i]) {
+        if (wires[i])
             panels[count++] = wires[i];
-            wired++;
-        }
-    experiment_result(e, "wireframes of Figs. 4.8 to 4.10", "3", experiment_text("%d", wired),
+    experiment_result(e, "wireframes of Figs. 4.8 to 4.10", "3", experiment_text("%d", count - 1),
                       "black implicit, grey explicit, missing: slack");
     return experiment_plot(e, "", panels, count, 2);
 }
