@@ -183,39 +183,44 @@ static bool time_threads(experiment *e, double wall[3]) {
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- random cloths ---- */
 
-enum { CORNERS, SPHERE, GROUND, SCENES, MOST = 1000 };
+enum { CORNERS, SPHERE, GROUND, SCENES };
+static const sheet_scene WHERE[] = {SHEET_CORNERS, SHEET_SPHERE, SHEET_GROUND};
+static const char *const NAMES[] = {"two corners", "sphere", "ground"};
 
-bool experiment_decompose(experiment *e) {
-    static const sheet_scene WHERE[] = {SHEET_CORNERS, SHEET_SPHERE, SHEET_GROUND};
-    static const char *const NAMES[] = {"two corners", "sphere", "ground"};
-    int sets = experiment_sets(e, 2, 500), done = 0, total = SCENES * (sets > MOST ? MOST : sets),
-        counts[SCENES] = {0};
-    double seconds = e->quick ? 0.3 : 1, rows[SCENES] = {0}, cpu[SCENES] = {0}, best[SCENES] = {1, 1, 1};
-    double large = 0; /* ratio of cloths of 700 and more particles on the sphere */
-    int large_count = 0;
+/* Ratios in parts over whole, of one scene. */
+typedef struct tally {
+    int count;
+    double rows, cpu, best; /* sums, and the least ratio of rows */
+    int large_count;        /* cloths of 700 and more particles */
+    double large_rows;
+} tally;
+
+static void add_halves(tally *t, const sheet *s, const halves *h) {
+    double ratio = h->parts.rows / h->whole.rows;
+    t->best = t->count ? fmin(t->best, ratio) : ratio;
+    t->count++;
+    t->rows += ratio;
+    t->cpu += h->parts.cpu / h->whole.cpu;
+    if (s->n * s->n >= 700) {
+        t->large_count++;
+        t->large_rows += ratio;
+    }
+}
+
+static bool run_cloths(experiment *e, tally tallies[SCENES], plot *ratios, plot *counts) {
+    int total = SCENES * experiment_sets(e, 2, 500), lines[SCENES];
+    int whole = plot_series(counts, "whole system", PLOT_POINTS),
+        parts = plot_series(counts, "in parts", PLOT_POINTS);
     uint64_t seed = 5;
-    if (!experiment_csv(e, "set,scene,particles,density,stretch,shear,bend,damp_stretch,damp_shear,friction,"
-                           "step_s,sound,rows_whole,"
-                           "rows_parts,cpu_whole_s,cpu_parts_s,parts_mean,contacts"))
-        return false;
-    plot *counts_plot =
-        plot_create("Row multiplications, sphere (Fig. 6.9)", "particles", "row multiplications");
-    plot *ratios =
-        plot_create("In parts over whole (Fig. 6.10)", "particles", "ratio of row multiplications");
-    plot_log(counts_plot, true, true);
-    plot_log(ratios, true, false);
-    int whole = plot_series(counts_plot, "whole system", PLOT_POINTS),
-        parts = plot_series(counts_plot, "in parts", PLOT_POINTS);
-    int lines[SCENES];
     for (int k = 0; k < SCENES; k++)
         lines[k] = plot_series(ratios, NAMES[k], PLOT_POINTS);
-    while (done < total) {
+    for (int done = 0; done < total; experiment_tick(e, ++done, total)) {
         int k = done % SCENES;
         sheet s = random_sheet(e, &seed, WHERE[k]);
         halves h;
-        if (!run_halves(e, &s, seconds, &h))
+        if (!run_halves(e, &s, e->quick ? 0.3 : 1, &h))
             return false;
         if (experiment_stopping(e))
             break;
@@ -223,61 +228,63 @@ bool experiment_decompose(experiment *e) {
                        done / SCENES, NAMES[k], s.n * s.n, s.density, s.stretch, s.shear, s.bend,
                        s.damp_stretch, s.damp_shear, s.friction, s.step, h.sound, h.whole.rows, h.parts.rows,
                        h.whole.cpu, h.parts.cpu, h.parts.components, h.parts.contacts);
-        if (h.sound && h.whole.rows > 0) {
-            double ratio = h.parts.rows / h.whole.rows;
-            counts[k]++;
-            rows[k] += ratio;
-            cpu[k] += h.parts.cpu / h.whole.cpu;
-            best[k] = fmin(best[k], ratio);
-            if (k == SPHERE && s.n * s.n >= 700) {
-                large += ratio;
-                large_count++;
-            }
-            plot_add(ratios, lines[k], s.n * s.n, ratio);
-            if (k == SPHERE) {
-                plot_add(counts_plot, whole, s.n * s.n, h.whole.rows);
-                plot_add(counts_plot, parts, s.n * s.n, h.parts.rows);
-            }
+        if (!h.sound || h.whole.rows == 0)
+            continue;
+        add_halves(&tallies[k], &s, &h);
+        plot_add(ratios, lines[k], s.n * s.n, h.parts.rows / h.whole.rows);
+        if (k == SPHERE) {
+            plot_add(counts, whole, s.n * s.n, h.whole.rows);
+            plot_add(counts, parts, s.n * s.n, h.parts.rows);
         }
-        if (!experiment_tick(e, ++done, total))
-            break;
     }
-    if (counts[CORNERS]) {
-        double ratio = cpu[CORNERS] / counts[CORNERS];
+    return true;
+}
+
+static void put_cloths(experiment *e, const tally tallies[SCENES]) {
+    const tally *corners = &tallies[CORNERS], *sphere = &tallies[SPHERE], *ground = &tallies[GROUND];
+    if (corners->count) {
+        double time = corners->cpu / corners->count;
         experiment_result(
-            e, "two corners: time in parts over whole", "1.023", experiment_text("%.2f", ratio),
-            ratio > 1.1 ? "does not hold here: the whole system's product is vectorised, the parts' is not"
-                        : "");
+            e, "two corners: time in parts over whole", "1.023", experiment_text("%.2f", time),
+            time > 1.1 ? "does not hold here: the whole system's product is vectorised, the parts' is not"
+                       : "");
         experiment_result(e, "two corners: row multiplications", "0.992",
-                          experiment_text("%.3f", rows[CORNERS] / counts[CORNERS]), "");
+                          experiment_text("%.3f", corners->rows / corners->count),
+                          experiment_text("%d cloths", corners->count));
     }
-    if (counts[SPHERE])
+    if (sphere->count)
         experiment_result(e, "sphere: row multiplications", "about 0.8 from 700 particles on",
-                          experiment_text("%.2f", rows[SPHERE] / counts[SPHERE]),
-                          experiment_text("from 700 particles on: %.2f; best %.2f; time %.2f",
-                                          large_count ? large / large_count : NAN, best[SPHERE],
-                                          cpu[SPHERE] / counts[SPHERE]));
-    if (counts[GROUND])
-        experiment_result(
-            e, "falling to the ground: row multiplications", "0.6 to 0.7, at times below 0.2",
-            experiment_text("%.2f", rows[GROUND] / counts[GROUND]),
-            experiment_text("best %.2f; time %.2f", best[GROUND], cpu[GROUND] / counts[GROUND]));
-    plot *panels[5] = {ratios, counts_plot};
-    int count = 2, part_count[3] = {0};
-    if (!experiment_stopping(e)) {
-        double pieces = 0, none = 0, arm_parts = run_arm(e, true, &pieces),
-               arm_whole = run_arm(e, false, &none);
-        if (isfinite(arm_parts + arm_whole) && !experiment_stopping(e))
-            experiment_result(
-                e, "arm bend: row multiplications", "0.5 to 0.65",
-                experiment_text("%.2f", arm_parts / arm_whole),
-                experiment_text("the sample scene in limp cotton; %.1f parts on average", pieces));
-    }
+                          experiment_text("%.2f", sphere->rows / sphere->count),
+                          experiment_text("best %.2f; time %.2f", sphere->best, sphere->cpu / sphere->count));
+    if (sphere->large_count)
+        experiment_result(e, "the same from 700 particles on", "about 0.8",
+                          experiment_text("%.2f", sphere->large_rows / sphere->large_count),
+                          experiment_text("%d cloths", sphere->large_count));
+    if (ground->count)
+        experiment_result(e, "falling to the ground: row multiplications", "0.6 to 0.7, at times below 0.2",
+                          experiment_text("%.2f", ground->rows / ground->count),
+                          experiment_text("best %.2f; time %.2f", ground->best, ground->cpu / ground->count));
+}
+
+/* ---- the whole ---- */
+
+static void put_arm(experiment *e) {
+    double pieces = 0, one = 0, parts = run_arm(e, true, &pieces), whole = run_arm(e, false, &one);
+    if (isfinite(parts + whole) && !experiment_stopping(e))
+        experiment_result(e, "arm bend: row multiplications", "0.5 to 0.65",
+                          experiment_text("%.2f", parts / whole),
+                          experiment_text("the sample scene in limp cotton; %.1f parts on average", pieces));
+}
+
+static void put_threads(experiment *e) {
     double wall[3];
-    if (!experiment_stopping(e) && time_threads(e, wall))
+    if (time_threads(e, wall) && !experiment_stopping(e))
         experiment_result(e, "wall time over whole: in parts, 1 and 2 threads", "0.82 and 0.70",
                           experiment_text("%.2f and %.2f", wall[1] / wall[0], wall[2] / wall[0]),
                           "falling to the ground; whole steps, best of turns, on a shared machine");
+}
+
+static int add_pictures(experiment *e, plot **panels) {
     static const struct {
         sheet_scene scene;
         double seconds;
@@ -285,12 +292,35 @@ bool experiment_decompose(experiment *e) {
     } PICTURES[] = {{SHEET_TABLE, 0.26, "Fig. 6.4 on a table"},
                     {SHEET_CENTRE, 0.02, "Fig. 6.5 held in the middle, begins to fall"},
                     {SHEET_CENTRE, 0.3, "Fig. 6.6 moments after"}};
+    int count = 0, parts[3] = {0};
     for (int k = 0; k < 3 && !experiment_stopping(e); k++)
         if ((panels[count] =
-                 draw_scene(e, PICTURES[k].scene, PICTURES[k].seconds, PICTURES[k].title, &part_count[k])))
+                 draw_scene(e, PICTURES[k].scene, PICTURES[k].seconds, PICTURES[k].title, &parts[k])))
             count++;
     experiment_result(e, "parts in the pictures", "many",
-                      experiment_text("%d, %d, %d", part_count[0], part_count[1], part_count[2]),
+                      experiment_text("%d, %d, %d", parts[0], parts[1], parts[2]),
                       "colours repeat; held particles are white");
+    return count;
+}
+
+bool experiment_decompose(experiment *e) {
+    tally tallies[SCENES] = {{0}};
+    if (!experiment_csv(
+            e, "set,scene,particles,density,stretch,shear,bend,damp_stretch,damp_shear,friction,step_s,sound,"
+               "rows_whole,rows_parts,cpu_whole_s,cpu_parts_s,parts_mean,contacts"))
+        return false;
+    plot *panels[5] = {
+        plot_create("In parts over whole (Fig. 6.10)", "particles", "ratio of row multiplications"),
+        plot_create("Row multiplications, sphere (Fig. 6.9)", "particles", "row multiplications")};
+    plot_log(panels[0], true, false);
+    plot_log(panels[1], true, true);
+    if (!run_cloths(e, tallies, panels[0], panels[1]))
+        return false;
+    put_cloths(e, tallies);
+    if (!experiment_stopping(e))
+        put_arm(e);
+    if (!experiment_stopping(e))
+        put_threads(e);
+    int count = 2 + add_pictures(e, panels + 2);
     return experiment_plot(e, "", panels, count, 2) && e->error.status == TOILE_OK;
 }

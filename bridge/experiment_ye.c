@@ -27,7 +27,7 @@ bool experiment_ye_table1(experiment *e) {
     int n = e->quick ? 21 : 81, done = 0;
     double step = 3.67e-3, iterations[2][2][3];
     if (!experiment_csv(
-            e, "scene,stretch,solver,steps,particles,contacts,iterations_per_solve,cpu_seconds_per_step"))
+            e, "scene,stretch,solver,steps,solves,particles,contacts,largest_stretch,iterations_per_solve,cpu_seconds_per_step"))
         return false;
     plot *p = plot_create("Iterations per solve (Table 1)", "stretch stiffness, N/m", "iterations");
     plot_log(p, true, true);
@@ -62,9 +62,9 @@ bool experiment_ye_table1(experiment *e) {
                     goto finish;
                 iterations[reduced][scene][k] = cost.sound ? cost.iterations / cost.solves : NAN;
                 cpu[reduced] = cost.sound ? cpu[reduced] / steps : NAN;
-                experiment_row(e, "%s,%g,%s,%d,%d,%.0f,%.2f,%.5g", PAPER[scene].name, STRETCH[k],
-                               reduced ? "upcg" : "mpcg", steps, n * n, cost.contacts,
-                               iterations[reduced][scene][k], cpu[reduced]);
+                experiment_row(e, "%s,%g,%s,%d,%.0f,%d,%.0f,%.4g,%.2f,%.5g", PAPER[scene].name, STRETCH[k],
+                               reduced ? "upcg" : "mpcg", steps, cost.solves, n * n, cost.contacts,
+                               cost.largest_stretch, iterations[reduced][scene][k], cpu[reduced]);
                 experiment_tick(e, ++done, 12);
             }
             experiment_result(
