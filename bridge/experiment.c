@@ -48,6 +48,7 @@ void experiment_row(experiment *e, const char *format, ...) {
 void experiment_result(experiment *e, const char *what, const char *paper, const char *ours,
                        const char *note) {
     fprintf(e->table, "| %s | %s | %s | %s |\n", what, paper, ours, note);
+    fflush(e->table);
     printf("  %-58s paper: %-28s ours: %-28s %s\n", what, paper, ours, note);
 }
 
