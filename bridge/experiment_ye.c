@@ -190,6 +190,8 @@ bool experiment_ye_table2(experiment *e) {
                                    STRETCH[k], SOLVER_NAMES[i], to[i].iterations, to[i].seconds);
                 experiment_tick(e, ++done, total);
             }
+            if (experiment_stopping(e)) /* this row is not whole */
+                break;
             plot_add(iterations, mpcg_line, STRETCH[k], full[MPCG].iterations);
             plot_add(iterations, core_line, STRETCH[k], full[CORE].iterations);
             plot_add(iterations, auto_line, STRETCH[k], full[AUTO].iterations);
