@@ -34,6 +34,7 @@ static const struct command {
     {"solvers", toile_command_solvers, "cloth models, integrators, solvers and what they are for"},
     {"schema", toile_command_schema, "the JSON Schema of a scene file"},
     {"bench", toile_command_bench, "measure speed on this machine"},
+    {"experiment", toile_command_experiment, "the papers' experiments: numbers, plots, the paper's figure beside ours"},
 };
 
 /* ---- complaints ---- */
@@ -400,7 +401,7 @@ static void print_program_help(void) {
            "Usage: toile COMMAND ...\n\nCommands:\n",
            toile_version());
     for (int i = 0; i < COUNT(COMMANDS); i++)
-        printf("  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+        printf("  %-10s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
     printf(
         "\n`toile COMMAND --help` says more. Exit codes: 0 done, 2 usage, 3 bad input, 4 the simulation "
         "failed or\n"
