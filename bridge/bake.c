@@ -460,7 +460,9 @@ static toile_status start_fresh(bake *b) {
     status = start_writer(b);
     if (status >= 0)
         status = write_frame(b, b->first);
-    b->finished = 1;
+    if (status >= 0) /* whoever is told that the bake has started can read the first frame, and resume */
+        status = toile_cache_writer_wait(b->writer, &b->error);
+    b->finished = status >= 0;
     return status;
 }
 
