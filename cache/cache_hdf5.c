@@ -1766,7 +1766,8 @@ toile_status toile_cache_rename(toile_cache *cache, const char *path, toile_erro
         return toile_fail_memory(error, "a cache");
     /* The lock first: whoever looks in between finds both names taken. */
     if (!toile_lock_move(cache->lock, path) || rename(cache->path, path)) {
-        toile_status status = fail_system(cache, error, "rename", errno);
+        toile_status status = errno == ENOMEM ? toile_fail_memory(error, "the name of a cache")
+                                              : fail_system(cache, error, "rename", errno);
         toile_free(cache->memory, copy);
         return status;
     }
