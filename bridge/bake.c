@@ -916,7 +916,7 @@ static int tell_end(bake *b, toile_status status) {
     else if (status == TOILE_CANCELLED)
         snprintf(note, sizeof note, "stopped after frame %d of %d%s; go on with: %s", last, b->last,
                  b->lock ? " (the frames of before stay until the new ones are through)" : "", resume);
-    else if (b->finished > 0)
+    else if (b->finished > 0 && access(b->work_path, F_OK) == 0)
         snprintf(note, sizeof note, "%s (frames %d to %d are kept in %s%s)", b->error.message, b->first, last,
                  b->work_path,
                  status == TOILE_DIVERGED ? "; after a change go on from there with --resume --force" : "");
@@ -943,7 +943,7 @@ static int tell_end(bake *b, toile_status status) {
 /* For ParaView; a bake is no worse without it. */
 static void write_side_file(bake *b) {
     toile_error error;
-    if (b->cache && !b->lock && b->finished > 0 &&
+    if (b->cache && !b->lock && b->finished > 0 && access(b->options->cache_path, F_OK) == 0 &&
         toile_xdmf_write(&b->memory, b->cache, b->options->cache_path, NULL, 0, b->finished - 1, &error) < 0)
         toile_progress_warn(&b->progress, error.message);
 }

@@ -7,6 +7,7 @@
 #include "error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { TOILE_EXIT_USAGE = 2, TOILE_EXIT_INPUT = 3, TOILE_EXIT_FAILED = 4, TOILE_EXIT_IO = 5 };
 
@@ -64,6 +65,9 @@ typedef struct toile_syntax {
  * was complained about: *exit_code says how. */
 bool toile_parse_options(const toile_syntax *syntax, int argc, char **argv, const char **operands,
                          int *exit_code);
+
+/* The file that an output's name leads to, if it is a link; else the name itself. In `room`. */
+const char *toile_output_path(const char *path, char *room, size_t size);
 
 /* One line on stderr that begins with `toile: `. Returns exit_code. */
 int toile_complain(int exit_code, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -299,6 +299,7 @@ bool toile_choose_frames(const toile_frame_range *range, const toile_cache *cach
 /* ---- bake ---- */
 
 int toile_command_bake(int argc, char **argv) {
+    char output[PATH_MAX];
     static const char *const operand_names[] = {"SCENE.json"};
     toile_bake_options bake = {.threads = -1};
     toile_option_list sets = {calloc((size_t)argc, sizeof(char *)), 0};
@@ -343,6 +344,8 @@ int toile_command_bake(int argc, char **argv) {
         bake.sets = sets.items;
         bake.set_count = sets.count;
         bake.progress = (toile_progress_mode)mode;
+        if (bake.cache_path)
+            bake.cache_path = toile_output_path(bake.cache_path, output, sizeof output);
         if (!bake.cache_path)
             exit_code = toile_complain(TOILE_EXIT_USAGE, "where to? Give the cache: -o CACHE.h5");
         else if (!(bake.position_error >= 0 && bake.position_error <= 1))

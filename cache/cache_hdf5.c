@@ -78,6 +78,8 @@ struct toile_cache {
     char *path;
     toile_hdf5_device device;
     bool writable, swmr;
+    bool away;                         /* the file of a writer was deleted or moved */
+    int64_t size;                      /* of the file at the last commit */
     bool lenient;                      /* damage that does not hinder reading is let pass */
     toile_lock *lock;                  /* of a writer */
     hid_t file, columns[COLUMN_COUNT]; /* 0: none */
@@ -1661,13 +1663,68 @@ toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep
     return status;
 }
 
-/* Neither deleted nor taken over by another since. */
-static toile_status check_ours(toile_cache *cache, toile_error *error) {
-    struct stat info;
-    if (!fstat(cache->device.fd, &info) && info.st_nlink == 0)
+/* Writes what an unnamed file holds to a new one; an errno, or 0. */
+static int save_as(int from, const char *path) {
+    char block[1 << 16];
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), failed = to < 0 ? errno : 0;
+    for (off_t at = 0; !failed;) {
+        ssize_t size = pread(from, block, sizeof block, at);
+        if (size == 0)
+            break;
+        ssize_t done = size < 0 ? -1 : pwrite(to, block, (size_t)size, at);
+        if (done > 0)
+            at += done;
+        else if (errno != EINTR)
+            failed = done == 0 ? ENOSPC : errno;
+    }
+    if (!failed && fsync(to))
+        failed = errno;
+    if (to >= 0)
+        close(to);
+    if (failed && to >= 0)
+        unlink(path);
+    return failed ? failed : toile_sync_folder(path);
+}
+
+/* The name leads elsewhere. A file that was deleted is written again under its name, or one beside it, so that the bake can
+ * go on; once. */
+static toile_status fail_away(toile_cache *cache, bool deleted, toile_error *error) {
+    static const char *const endings[] = {"", ".saved"};
+    char path[PATH_MAX];
+    int failed = ENOENT;
+    for (int i = 0; i < 2 && deleted && !cache->away && failed; i++) {
+        snprintf(path, sizeof path, "%s%s", cache->path, endings[i]);
+        failed = save_as(cache->device.fd, path);
+    }
+    bool first = !cache->away;
+    cache->away = true;
+    if (!deleted || !first)
         return toile_fail(error, TOILE_IO,
-                          "%.500s was deleted or replaced while it was being written; bake again",
+                          "%.500s was moved, deleted or replaced while it was being written; put it back, then resume",
                           cache->path);
+    if (failed)
+        return toile_fail(error, TOILE_IO,
+                          "%.500s was deleted while it was being written, and cannot be saved: %s; bake again",
+                          cache->path, strerror(failed));
+    return toile_fail(error, TOILE_IO,
+                      "%.500s was deleted while it was being written; its frames were saved to %.500s: resume, or delete "
+                      "that too",
+                      cache->path, path);
+}
+
+/* Neither deleted, moved, cut nor taken over by another since. */
+static toile_status check_ours(toile_cache *cache, toile_error *error) {
+    struct stat mine, there;
+    if (!fstat(cache->device.fd, &mine)) {
+        bool missing = stat(cache->path, &there) != 0;
+        if (missing ? errno == ENOENT : there.st_ino != mine.st_ino || there.st_dev != mine.st_dev)
+            return fail_away(cache, mine.st_nlink == 0, error);
+        if (mine.st_size < cache->size)
+            return toile_fail(error, TOILE_IO,
+                              "%.500s was cut off by another program while it was being written; see what can be saved "
+                              "with toile recover",
+                              cache->path);
+    }
     if (!toile_lock_beat(cache->lock))
         return toile_fail(
             error, TOILE_IO,
@@ -1745,6 +1802,7 @@ toile_status toile_cache_commit(toile_cache *cache, toile_error *error) {
     enter(cache, &quiet);
     bool good = commit_frames(cache);
     leave(&quiet);
+    cache->size = file_size(cache);
     return good ? TOILE_OK : give_up(cache, error);
 }
 

@@ -546,12 +546,50 @@ static void test_replace(void) {
     CHECK_MESSAGE("another process is writing");
     CHECK_OK(append(writer, s, 2));
     check_cache(path, s, 2);
-    /* Unless someone deletes it. */
+    /* Unless someone deletes it: then its frames are written again, and it can go on. */
     unlink(path);
     CHECK_STATUS(append(writer, s, 1), TOILE_IO);
-    CHECK_MESSAGE("deleted or replaced");
-    CHECK_OK(toile_cache_close(writer, &error));
+    CHECK_MESSAGE("its frames were saved to");
+    unlink(path);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO); /* not a second time */
     CHECK(access(path, F_OK) != 0);
+    CHECK_OK(toile_cache_close(writer, &error));
+    write_cache(path, s, 2);
+    CHECK_OK(toile_cache_reopen(&memory, path, INT_MAX, &writer, &error));
+    CHECK_OK(append(writer, s, 1));
+    unlink(path);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO);
+    CHECK_OK(toile_cache_close(writer, &error));
+    CHECK_OK(toile_cache_reopen(&memory, path, INT_MAX, &writer, &error));
+    CHECK_OK(append(writer, s, 2));
+    CHECK_OK(toile_cache_close(writer, &error));
+    check_cache(path, s, 5);
+    /* Or puts something else in its place. */
+    CHECK_OK(toile_cache_reopen(&memory, path, INT_MAX, &writer, &error));
+    CHECK_OK(append(writer, s, 1));
+    unlink(path);
+    write_bytes(path, (const unsigned char *)"mine", 4);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO);
+    CHECK_MESSAGE(".saved");
+    CHECK_OK(toile_cache_close(writer, &error));
+    char saved[160];
+    snprintf(saved, sizeof saved, "%s.saved", path);
+    check_cache(saved, s, 6);
+    /* Or moves it, or cuts it off. */
+    CHECK(rename(saved, path) == 0);
+    CHECK_OK(toile_cache_reopen(&memory, path, INT_MAX, &writer, &error));
+    CHECK(rename(path, other) == 0);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO);
+    CHECK_MESSAGE("was moved");
+    CHECK_OK(toile_cache_close(writer, &error));
+    check_cache(other, s, 6);
+    CHECK_OK(toile_cache_reopen(&memory, other, INT_MAX, &writer, &error));
+    CHECK_OK(append(writer, s, 1));
+    CHECK(truncate(other, 2000) == 0);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO);
+    CHECK_MESSAGE("was cut off");
+    toile_cache_close(writer, &error);
+    unlink(other);
     free_scene(s);
 }
 
