@@ -253,7 +253,11 @@ toile_status toile_add_mesh(toile_world *w, const toile_mesh *mesh, int *garment
                                  .panel_fabrics = mesh->panel_fabrics,
                                  .panel_scales = mesh->panel_scales,
                                  .face_panels = mesh->face_panels,
-                                 .keep_start_angles = mesh->keep_start_angles};
+                                 .keep_start_angles = mesh->keep_start_angles,
+                                 .seam_count = mesh->seam_count,
+                                 .stitch_count = mesh->stitch_count,
+                                 .seams = mesh->seams,
+                                 .stitches = mesh->stitches};
     return add_garment(w, &input, garment);
 }
 

@@ -25,6 +25,7 @@ extern "C" {
 #endif
 
 #include "status.h" /* codes, and their names, texts and exit codes */
+#include "seam.h"   /* toile_seam, toile_stitch, toile_default_seam */
 
 #define TOILE_VERSION_MAJOR 0
 #define TOILE_VERSION_MINOR 1
@@ -61,8 +62,8 @@ TOILE_API toile_status toile_set_fabric(toile_world *world, int fabric, const ch
 
 /* ---- garments ---- */
 
-/* A garment given as a mesh of triangles and quads. Seams are vertices shared by panels: their corners have a
- * (u, v) of each panel (Baraff-Witkin 1998, footnote 3). */
+/* A garment given as a mesh of triangles and quads. Seams are either vertices shared by panels, whose corners have a
+ * (u, v) of each panel (Baraff-Witkin 1998, footnote 3), or stitches between vertices, which are sewn. */
 typedef struct toile_mesh {
     const char *name;               /* unique among garments */
     int vertex_count;
@@ -77,6 +78,9 @@ typedef struct toile_mesh {
     const double *panel_scales;     /* rest scales b_u, b_v of each panel, (panel_count x 2), or null for 1 */
     const int *face_panels;         /* panel of each face, (face_count), or null: all in panel 0 */
     bool keep_start_angles;         /* true: the start shape's fold angles are at rest; false: flat is */
+    int seam_count, stitch_count;   /* pairs of vertices to sew, or 0 */
+    const toile_seam *seams;        /* (seam_count) */
+    const toile_stitch *stitches;   /* (stitch_count) */
 } toile_mesh;
 TOILE_API toile_status toile_add_mesh(toile_world *world, const toile_mesh *mesh, int *garment);
 
