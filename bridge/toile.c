@@ -2,6 +2,7 @@
 #include "toile.h"
 
 #include "garment.h"
+#include "sew.h"
 #include "stability.h"
 #include "world.h"
 
@@ -77,6 +78,7 @@ void toile_destroy(toile_world *w) {
     for (int i = 0; i < w->solid_count; i++)
         toile_solid_free(m, &w->solids[i]);
     for (int i = 0; i < w->hold_count; i++) {
+        toile_free(m, w->holds[i].vertex);
         toile_free(m, w->holds[i].particle);
         toile_free(m, w->holds[i].from);
         toile_free(m, w->holds[i].to);
@@ -396,10 +398,12 @@ toile_status toile_add_pin(toile_world *w, const toile_pin *pin, int *index) {
         return status;
     toile_hold hold = {.count = pin->count, .on = true, .was_on = true};
     size_t n = (size_t)pin->count;
+    hold.vertex = toile_alloc(&w->memory, n, sizeof(int));
     hold.particle = toile_alloc(&w->memory, n, sizeof(int));
     hold.from = toile_alloc(&w->memory, 3 * n, sizeof(double));
     hold.to = toile_alloc(&w->memory, 3 * n, sizeof(double));
-    if (!hold.particle || !hold.from || !hold.to) {
+    if (!hold.vertex || !hold.particle || !hold.from || !hold.to) {
+        toile_free(&w->memory, hold.vertex);
         toile_free(&w->memory, hold.particle);
         toile_free(&w->memory, hold.from);
         toile_free(&w->memory, hold.to);
@@ -407,7 +411,7 @@ toile_status toile_add_pin(toile_world *w, const toile_pin *pin, int *index) {
     }
     memcpy(hold.axes, pin->axes, sizeof hold.axes);
     for (int i = 0; i < pin->count; i++) {
-        hold.particle[i] = pin->vertices[i]; /* the garment's numbers until toile_build */
+        hold.vertex[i] = pin->vertices[i]; /* the garment's numbers until toile_build */
         memcpy(hold.from + 3 * i, g->positions + 3 * pin->vertices[i], 3 * sizeof(double));
     }
     memcpy(hold.to, hold.from, 3 * n * sizeof(double));
@@ -437,13 +441,18 @@ toile_status toile_build(toile_world *w) {
         toile_model_free(model);
         return status;
     }
+    if ((status = toile_sim_dress(&w->sim, w->fabrics, w->garments, w->garment_count, &w->error)) != TOILE_OK) {
+        toile_sim_free(&w->sim);
+        return status;
+    }
     for (int p = 0; p < w->hold_count; p++)
         for (int i = 0; i < w->holds[p].count; i++)
-            w->holds[p].particle[i] = model->place[model->garment_begin[w->hold_garments[p]] + w->holds[p].particle[i]];
+            w->holds[p].vertex[i] += model->garment_begin[w->hold_garments[p]];
     w->sim.solids = w->solids;
     w->sim.solid_count = w->solid_count;
     w->sim.holds = w->holds;
     w->sim.hold_count = w->hold_count;
+    toile_sim_place_holds(&w->sim);
     w->built = true;
     char note[300];
     if (w->hooks.log && toile_stability_note(&w->sim, note, sizeof note))
@@ -638,7 +647,7 @@ toile_status toile_get_statistics(const toile_world *w, bool whole_run, toile_st
 }
 
 uint64_t toile_state_hash(const toile_world *w) {
-    return w && w->built ? toile_state_hash_of(&w->sim.state) : 0;
+    return w && w->built ? toile_sim_state_hash(&w->sim) : 0;
 }
 
 double toile_time(const toile_world *w) {
@@ -650,17 +659,17 @@ int toile_threads(const toile_world *w) {
 }
 
 size_t toile_state_size(const toile_world *w) {
-    return w && w->built ? toile_state_bytes(&w->sim.state) : 0;
+    return w && w->built ? toile_sim_state_bytes(&w->sim) : 0;
 }
 
 toile_status toile_save_state(const toile_world *w, void *bytes, size_t size) {
     toile_status status = is_built(w);
     if (status != TOILE_OK)
         return status;
-    if (!bytes || size != toile_state_bytes(&w->sim.state))
+    if (!bytes || size != toile_sim_state_bytes(&w->sim))
         return toile_fail((toile_error *)&w->error, TOILE_MISUSE, "the state needs a buffer of %zu bytes, not %zu",
-                          toile_state_bytes(&w->sim.state), size);
-    toile_state_write(&w->sim.state, bytes);
+                          toile_sim_state_bytes(&w->sim), size);
+    toile_sim_state_write(&w->sim, bytes);
     return TOILE_OK;
 }
 
@@ -670,7 +679,7 @@ toile_status toile_restore_state(toile_world *w, const void *bytes, size_t size)
         return status;
     if (!bytes)
         return missing(w, "the saved state");
-    return toile_state_read(&w->sim.state, w->solid_count, bytes, size, &w->error);
+    return toile_sim_state_read(&w->sim, bytes, size, &w->error);
 }
 
 void toile_memory_use(const toile_world *w, uint64_t *calls, uint64_t *live, size_t *bytes, size_t *peak) {

@@ -230,10 +230,43 @@ static toile_status check_closed(toile_memory *memory, const toile_garment *g, t
     return status;
 }
 
+/* Half of the border at either vertex, the smaller of the two: the seam a stitch stands for. Inside a panel the edges around
+ * a vertex say how far its neighbours are. */
+static toile_status measure_stitches(toile_memory *memory, toile_garment *g, toile_error *error) {
+    int n = 3 * g->triangle_count;
+    toile_half_edge *edges = toile_half_edges(memory, g->triangles, g->triangle_count);
+    double *border = toile_alloc(memory, (size_t)g->vertex_count, sizeof(double));
+    double *shortest = toile_alloc(memory, (size_t)g->vertex_count, sizeof(double));
+    if (!edges || !border || !shortest) {
+        toile_free(memory, edges), toile_free(memory, border), toile_free(memory, shortest);
+        return toile_fail_memory(error, "a garment's seams");
+    }
+    for (int i = 0, j; i < n; i = j) {
+        j = toile_next_edge(edges, n, i);
+        int begin = 3 * edges[i].triangle + edges[i].corner, end = edges[i].corner == 2 ? begin - 2 : begin + 1;
+        double length = sqrt(distance2(g->corner_uv + 2 * begin, g->corner_uv + 2 * end, 2));
+        for (int k = 0; k < 2; k++) {
+            int v = k ? edges[i].b : edges[i].a;
+            border[v] += j - i == 1 ? length / 2 : 0;
+            shortest[v] = shortest[v] > 0 ? fmin(shortest[v], length) : length;
+        }
+    }
+    for (int i = 0; i < g->stitch_count; i++) {
+        int a = g->stitches[i].a, b = g->stitches[i].b;
+        double at_a = border[a] > 0 ? border[a] : shortest[a], at_b = border[b] > 0 ? border[b] : shortest[b];
+        g->stitch_lengths[i] = fmin(at_a, at_b);
+    }
+    toile_free(memory, edges);
+    toile_free(memory, border);
+    toile_free(memory, shortest);
+    return TOILE_OK;
+}
+
 static toile_status copy_seams(toile_memory *memory, const toile_garment_input *in, toile_garment *g, toile_error *error) {
     g->seams = toile_alloc(memory, (size_t)in->seam_count, sizeof *g->seams);
     g->stitches = toile_alloc(memory, (size_t)in->stitch_count, sizeof *g->stitches);
-    if (!g->seams || !g->stitches)
+    g->stitch_lengths = toile_alloc(memory, (size_t)in->stitch_count, sizeof(double));
+    if (!g->seams || !g->stitches || !g->stitch_lengths)
         return toile_fail_memory(error, "a garment's seams");
     for (int s = 0; s < in->seam_count; s++) {
         g->seams[s] = in->seams[s];
@@ -245,7 +278,10 @@ static toile_status copy_seams(toile_memory *memory, const toile_garment_input *
     for (int i = 0; i < in->stitch_count; i++) /* a vertex sewn to itself is closed already */
         if (in->stitches[i].a != in->stitches[i].b)
             g->stitches[g->stitch_count++] = in->stitches[i];
-    return g->stitch_count ? check_closed(memory, g, error) : TOILE_OK;
+    if (!g->stitch_count)
+        return TOILE_OK;
+    toile_status status = check_closed(memory, g, error);
+    return status == TOILE_OK ? measure_stitches(memory, g, error) : status;
 }
 
 toile_status toile_garment_make(toile_memory *memory, const toile_garment_input *in, int fabric_count,
@@ -314,6 +350,8 @@ void toile_garment_free(toile_memory *memory, toile_garment *g) {
         toile_free(memory, (char *)g->seams[s].name);
     toile_free(memory, g->seams);
     toile_free(memory, g->stitches);
+    toile_free(memory, g->stitch_lengths);
+    toile_shaping_free(memory, &g->shaping);
     toile_free(memory, g->name);
     toile_free(memory, g->positions);
     toile_free(memory, g->triangles);

@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "seam.h"
 #include "settings.h"
+#include "shaping.h"
 
 #include <stdbool.h>
 
@@ -29,6 +30,8 @@ typedef struct toile_garment {
     int seam_count, stitch_count;
     toile_seam *seams;
     toile_stitch *stitches;
+    double *stitch_lengths; /* of seam that each stitch stands for, m, (stitch_count) */
+    toile_shaping shaping;
 } toile_garment;
 
 /* Input of toile_garment_make; the fields are those of toile_mesh in toile.h. */

@@ -14,7 +14,8 @@
 /* Particles held by a pin. */
 typedef struct toile_hold {
     int count;
-    int *particle;      /* in the model's order, (count) */
+    int *vertex;        /* over all garments, (count) */
+    int *particle;      /* of each, (count) */
     bool axes[3];
     bool on, was_on;
     double *from, *to;  /* targets at the frame's begin and end, (count x 3) */
@@ -102,6 +103,12 @@ typedef struct toile_sim {
     int solid_count;
     toile_hold *holds;
     int hold_count;
+    /* what the model is built from again when seams are welded (sew.h); null: never */
+    const toile_fabric *fabrics;
+    const toile_garment *garments;
+    int garment_count, stitch_count;
+    unsigned char *welded, *next_welded; /* stitches over all garments, (stitch_count) */
+    bool maps_changed;
     double frame_seconds, frame_begin; /* the frame being made: length, and time at its begin */
     toile_counters frame, total;
     atomic_bool cancel;

@@ -10,6 +10,7 @@
  * it or ask for a shorter step. */
 #include "integrate.h"
 
+#include "sew.h"
 #include "stability.h"
 
 #include <math.h>
@@ -220,10 +221,12 @@ static void add_counters(toile_counters *total, const toile_counters *frame) {
 /* ---- one frame ---- */
 
 toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *error) {
-    toile_status status = TOILE_OK;
+    toile_status status = toile_sim_sew(sim, error);
     toile_state *s = &sim->state;
     const toile_settings *set = sim->settings;
     double begin = toile_clock(), change, largest;
+    if (status != TOILE_OK)
+        return status;
 
     memset(&sim->frame, 0, sizeof sim->frame);
     sim->frame.frames = 1;
