@@ -98,6 +98,7 @@ static toile_status build(const loader *l) {
     for (int i = 0; i < scene->garment_count; i++) {
         toile_free(&scene->memory, scene->garments[i].start);
         scene->garments[i].start = NULL;
+        toile_scene_drop_pattern(&scene->memory, &scene->garments[i]);
     }
     return TOILE_OK;
 }

@@ -6,6 +6,7 @@
 #include "job_hdf5.h"
 #include "json_place.h"
 #include "motion.h"
+#include "pattern.h"
 #include "scene.h"
 
 #include <jansson.h>
@@ -19,6 +20,8 @@ typedef struct garment {
     double *start;                  /* world space, m, (vertex_count x 3); until the scene is loaded */
     int nu, nv;                     /* of a grid, else 0 */
     double size[2];                 /* of a grid, m */
+    toile_pattern_mesh pattern;     /* of panels; until the scene is loaded */
+    json_t *panel_numbers;          /* of panels by name; as long */
 } garment;
 
 typedef struct collider {
@@ -201,10 +204,17 @@ toile_status toile_scene_check_fabrics(loader *l);
 toile_status toile_scene_use_fabric(const loader *l, const json_t *value, const toile_place *place,
                                     int *fabric);
 
-/* ---- scene_garment.c, scene_collider.c, scene_pin.c ---- */
+/* ---- scene_garment.c, scene_panels.c, scene_collider.c, scene_pin.c ---- */
 
 toile_status toile_scene_load_garments(loader *l);
 void toile_scene_free_garments(toile_scene *scene);
+/* A garment of panels and seams. */
+toile_status toile_scene_load_panels(const loader *l, const json_t *object, const toile_place *place, garment *g);
+/* The panel and edge that {"panel", "edge"} names; `panels` is the garment's list. */
+toile_status toile_scene_find_edge(const loader *l, const json_t *object, const json_t *panels, const garment *g,
+                                   const toile_place *place, int *panel, int *edge);
+/* What only loading needs of it. */
+void toile_scene_drop_pattern(toile_memory *memory, garment *g);
 /* Needs nothing loaded before. */
 toile_status toile_scene_load_colliders(loader *l);
 /* Those that are put in place at once rather than moved there: true if one of them is elsewhere now. */

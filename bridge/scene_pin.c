@@ -63,6 +63,27 @@ static toile_status select_vertices(const loader *l, const json_t *select, const
     return TOILE_OK;
 }
 
+static toile_status select_panel_edges(const loader *l, const json_t *select, const toile_place *place, int index,
+                                       const garment *g, bool *chosen) {
+    const json_t *list = json_object_get(select, "panel_edges");
+    const json_t *object = json_array_get(json_object_get(l->root, "garments"), (size_t)index);
+    toile_place here = {place, "panel_edges", 0};
+    if (list && !g->panel_numbers)
+        return REFUSE(&here, "garment \"%.64s\" is not made of panels with outlines; select vertices, box or sphere", g->name);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        toile_place item = {&here, NULL, i};
+        int panel, edge;
+        toile_status status = toile_scene_find_edge(l, json_array_get(list, i), json_object_get(object, "panels"), g, &item,
+                                                    &panel, &edge);
+        if (status != TOILE_OK)
+            return status;
+        edge += g->pattern.edge_base[panel];
+        for (int k = 0; k <= g->pattern.edge_count[edge]; k++)
+            chosen[toile_pattern_vertex(&g->pattern, edge, k)] = true;
+    }
+    return TOILE_OK;
+}
+
 static toile_status select_regions(const loader *l, const json_t *select, const toile_place *place,
                                    const garment *g, bool *chosen) {
     const json_t *box = json_object_get(select, "box"), *sphere = json_object_get(select, "sphere");
@@ -89,7 +110,7 @@ static toile_status select_regions(const loader *l, const json_t *select, const 
 }
 
 /* Fills the pin's vertices from its "select": all that any part of it selects. */
-static toile_status select_pin(const loader *l, const json_t *object, const toile_place *place,
+static toile_status select_pin(const loader *l, const json_t *object, const toile_place *place, int index,
                                const garment *g, pin *p) {
     const json_t *select = json_object_get(object, "select");
     toile_place here = {place, "select", 0};
@@ -103,6 +124,8 @@ static toile_status select_pin(const loader *l, const json_t *object, const toil
         status = select_sides(l, select, &here, "edges", g, within, chosen);
     if (status == TOILE_OK)
         status = select_vertices(l, select, &here, g, within, chosen);
+    if (status == TOILE_OK)
+        status = select_panel_edges(l, select, &here, index, g, chosen);
     if (status == TOILE_OK)
         status = select_regions(l, select, &here, g, chosen);
     if (status != TOILE_OK)
@@ -150,7 +173,7 @@ static toile_status load_pin(loader *l, const json_t *object, const toile_place 
     if (index < 0)
         return toile_scene_refuse_name(l, &garment_place, name, name_of_garment, scene->garment_count);
     const garment *g = &scene->garments[index];
-    toile_status status = select_pin(l, object, place, g, p);
+    toile_status status = select_pin(l, object, place, index, g, p);
     if (status != TOILE_OK)
         return status;
 

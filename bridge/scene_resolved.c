@@ -91,6 +91,10 @@ static bool fill_scene(const loader *l) {
         json_object_foreach(json_object_get(object, "panels"), key, item) {
             filled = filled && fill_fabric(fabrics, item, false);
         }
+        size_t panel;
+        json_array_foreach(json_object_get(object, "panels"), panel, item) {
+            filled = filled && fill_fabric(fabrics, item, false);
+        }
     }
     json_object_foreach(fabrics, key, item) {
         toile_fabric standard = toile_default_fabric();

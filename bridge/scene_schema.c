@@ -20,7 +20,7 @@ typedef struct member {
     const char *meaning;
 } member;
 
-/* What an object's keys demand of each other. The keys end with a null. */
+/* What an object's keys demand of each other. The keys end with a null; one that ends with [] counts if it is a list. */
 typedef enum demand_kind { EXACTLY_ONE, AT_LEAST_ONE, NOT_TOGETHER, FIRST_NEEDS_ONE } demand_kind;
 typedef struct demand {
     demand_kind kind;
@@ -126,6 +126,30 @@ static const rule PLACE = {
         {0}},
 };
 
+NUMBER_RULE(FLAT, -1000, 1000, "a place in a panel is in metres, -1000 to 1000");
+LIST_RULE(FLAT_POINT, 2, 2, FLAT, "use [x, y] in metres");
+NUMBER_RULE(BEND_RADIUS, -1000, 1000, "a radius is in metres, -1000 to 1000; 0 is flat");
+static const rule BEND = {
+    .form = OBJECT,
+    .says = "use {\"radius\": 0.2, \"axis\": 90, \"at\": [x, y]}",
+    .members = (const member[]){
+        {"radius", &BEND_RADIUS, true, NULL,
+         "Of the cylinder it is bent around, in metres; positive curls away from the side that z points to"},
+        {"axis", &ANGLE, false, "0", "Direction of the cylinder in the panel, degrees from its x axis"},
+        {"at", &FLAT_POINT, false, "[0, 0]", "Point of the panel that stays where it is"},
+        {0}},
+};
+static const rule PANEL_PLACE = {
+    .form = OBJECT,
+    .says = "use {\"origin\": [x, y, z], \"rotate\": [x, y, z], \"bend\": {...}}",
+    .members = (const member[]){
+        {"origin", &POINT, false, "[0, 0, 0]", "Where the panel's own origin is, in metres"},
+        {"rotate", &ANGLES, false, "[0, 0, 0]",
+         "Degrees about x, then y, then z, before it is moved to its origin"},
+        {"bend", &BEND, false, NULL, "The panel rolled around a body at the start, before it is turned; it rests flat"},
+        {0}},
+};
+
 NUMBER_RULE(KEY_FRAME, -1e6, 1e6, "a frame is a number from -1000000 to 1000000");
 CHOICE_RULE(INTERPOLATION, "linear", "smooth");
 
@@ -207,7 +231,98 @@ static const rule PANEL = {
         {"scale", &REST_SCALES, false, "[1, 1]", "Rest length over the length in the file, along u and v"},
         {0}},
 };
-static const rule PANELS = {.form = MAP, .item = &PANEL, .says = "use {\"panel name\": {\"fabric\": ...}}"};
+static const rule PANEL_MAP = {.form = MAP, .item = &PANEL, .says = "use {\"panel name\": {\"fabric\": ...}}"};
+
+/* ---- sewing patterns ---- */
+
+LIST_RULE(CONTROLS, 1, 2, FLAT_POINT, "use one point for a quadratic Bezier, two for a cubic one");
+static const rule ARC = {
+    .form = OBJECT,
+    .says = "use {\"radius\": 0.1}",
+    .members = (const member[]){
+        {"radius", &SIZE, true, NULL, "In metres; at least half the distance of the ends"},
+        {"large", &BOOLEAN_RULE, false, "false", "Whether it takes the longer way around the circle"},
+        {"clockwise", &BOOLEAN_RULE, false, "false", "Whether it runs clockwise"},
+        {0}},
+};
+static const rule OUTLINE_EDGE = {
+    .form = OBJECT,
+    .says = "use {\"from\": [x, y]}",
+    .members = (const member[]){
+        {"from", &FLAT_POINT, true, NULL, "Where it begins, in metres; it ends where the next one begins"},
+        {"control", &CONTROLS, false, NULL, "Control points of a Bezier curve"},
+        {"arc", &ARC, false, NULL, "An arc of a circle"},
+        {"name", &NAME_RULE, false, NULL, "For seams and pins; the first of this name in the panel counts"},
+        {"edge_length", &SIZE, false, NULL, "Finer along this edge, in metres"},
+        {0}},
+    .demands = (const demand[]){{NOT_TOGETHER, {"control", "arc"}}, {0}},
+};
+LIST_RULE(OUTLINE, 2, TOILE_PATTERN_EDGES, OUTLINE_EDGE, "use a list of edges that goes around: 2 to 100000");
+LIST_RULE(HOLES, 0, 1000, OUTLINE, "use a list of at most 1000 outlines");
+static const rule FINER_AREA = {
+    .form = OBJECT,
+    .says = "use {\"center\": [x, y], \"radius\": 0.05, \"edge_length\": 0.003}",
+    .members = (const member[]){
+        {"center", &FLAT_POINT, true, NULL, "In the panel, in metres"},
+        {"radius", &SIZE, true, NULL, "In metres"},
+        {"edge_length", &SIZE, true, NULL, "In metres"},
+        {0}},
+};
+LIST_RULE(FINER_AREAS, 0, 64, FINER_AREA, "use a list of at most 64 circles");
+static const rule CUT_PANEL = {
+    .form = OBJECT,
+    .says = "use {\"name\": ..., \"outline\": [...]}",
+    .members = (const member[]){
+        {"name", &NAME_RULE, true, NULL, "Unique among the garment's panels"},
+        {"outline", &OUTLINE, true, NULL, "Its edges, counter-clockwise seen from the right side of the cloth"},
+        {"holes", &HOLES, false, NULL, "Outlines of holes; their edges are counted on after those of the outline"},
+        {"edge_length", &SIZE, false, NULL, "Length of the mesh's edges, in metres; else the garment's"},
+        {"finer", &FINER_AREAS, false, NULL, "Circles in which edges are shorter"},
+        {"grain", &ANGLE, false, "0", "Direction of the warp, degrees from the panel's x axis"},
+        {"fabric", &FABRIC, false, NULL, "Else the garment's"},
+        {"scale", &REST_SCALES, false, "[1, 1]", "Rest length over the length as cut, along warp and weft"},
+        {"place", &PANEL_PLACE, false, NULL, "Where it starts: its plane is the xy plane, its right side faces z"},
+        {0}},
+};
+LIST_RULE(PANEL_LIST, 1, TOILE_PATTERN_PANELS, CUT_PANEL, "use a list of 1 to 20000 panels");
+static const rule PANELS = {
+    .form = EITHER,
+    .says = "use a list of panels with outlines or, for a mesh, {\"panel name\": {\"fabric\": ...}}",
+    .options = (const rule *const[]){&PANEL_LIST, &PANEL_MAP, NULL},
+};
+
+INTEGER_RULE(EDGE_NUMBER, 0, 2147483647, "an edge is its name or its number, counted from 0");
+static const rule EDGE_OF_PANEL = {
+    .form = EITHER,
+    .says = "an edge is its name or its number, counted from 0",
+    .options = (const rule *const[]){&NAME_RULE, &EDGE_NUMBER, NULL},
+};
+static const rule SEAM_SIDE = {
+    .form = OBJECT,
+    .says = "use {\"panel\": ..., \"edge\": ...}",
+    .members = (const member[]){
+        {"panel", &NAME_RULE, true, NULL, "Name of the panel"},
+        {"edge", &EDGE_OF_PANEL, true, NULL, "Name or number of its edge"},
+        {"reverse", &BOOLEAN_RULE, false, "false", "Walked against the direction of the outline"},
+        {0}},
+};
+LIST_RULE(SEAM_SIDES, 1, 10000, SEAM_SIDE, "use a list of edges");
+NUMBER_RULE(FOLD_ANGLE, -180, 180, "an angle is in degrees, -180 to 180");
+POSITIVE_RULE(STRENGTH, 1e6, "a strength is in N/m, greater than 0 and at most 1000000");
+static const rule SEAM = {
+    .form = OBJECT,
+    .says = "use {\"a\": [{\"panel\": ..., \"edge\": ...}], \"b\": [...]}",
+    .members = (const member[]){
+        {"name", &NAME_RULE, false, NULL, "For messages"},
+        {"a", &SEAM_SIDES, true, NULL, "Edges of one side, one after the other"},
+        {"b", &SEAM_SIDES, true, NULL, "Edges of the other side; both begin at the same end. What is longer is gathered"},
+        {"strength", &STRENGTH, false, "100", "Largest pull while it is sewn, in N per metre"},
+        {"fold_angle", &FOLD_ANGLE, false, "0", "Angle at rest across it, degrees: 0 flat, positive folds right sides together"},
+        {"frames", &FRAMES, false, NULL, "First and last frame of sewing; else the first second"},
+        {"release", &FRAME, false, NULL, "Frame at which it comes apart; else it stays"},
+        {0}},
+};
+LIST_RULE(SEAMS, 0, 100000, SEAM, "use a list of at most 100000 seams");
 CHOICE_RULE(UV, "file", "flat");
 INTEGER_RULE(SUBDIVIDE, 0, 4, "a mesh is subdivided 0 to 4 times, each of which makes four faces of one");
 CHOICE_RULE(UP, "y", "z");
@@ -243,18 +358,24 @@ static const rule GARMENT = {
         {"subdivide", &SUBDIVIDE, false, "0",
          "How many times every face is cut into four at the middles of its edges: the resolution of a mesh. "
          "Vertices of the file keep their numbers; pins by box or sphere hold those between them too"},
-        {"panels", &PANELS, false, NULL, "Fabrics and rest scales of panels that differ from the garment's"},
+        {"panels", &PANELS, false, NULL,
+         "A sewing pattern: list of panels that are cut. Of a mesh: fabrics and rest scales of panels that differ from the "
+         "garment's"},
+        {"seams", &SEAMS, false, NULL, "What joins the edges of the panels"},
+        {"edge_length", &SIZE, false, "0.01", "Length of the mesh's edges in panels that give none, in metres"},
         {"keep_start_angles", &BOOLEAN_RULE, false, "false",
          "Whether the folds of the file are at rest; else flat is"},
         {"place", &PLACE, false, NULL, "Where it starts"},
         {0}},
     .demands = (const demand[]){
-        {EXACTLY_ONE, {"grid", "obj", "abc", "mesh"}},
+        {EXACTLY_ONE, {"grid", "obj", "abc", "mesh", "panels[]"}},
         {FIRST_NEEDS_ONE, {"uv", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"uv_scale", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"scale", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"subdivide", "obj", "abc", "mesh"}},
-        {FIRST_NEEDS_ONE, {"panels", "obj", "abc", "mesh"}},
+        {FIRST_NEEDS_ONE, {"panels", "obj", "abc", "mesh", "panels[]"}},
+        {FIRST_NEEDS_ONE, {"seams", "panels[]"}},
+        {FIRST_NEEDS_ONE, {"edge_length", "panels[]"}},
         {FIRST_NEEDS_ONE, {"keep_start_angles", "obj", "abc", "mesh"}},
         ARCHIVE_DEMANDS,
         {0}},
@@ -360,6 +481,15 @@ static const rule BALL = {
                                 {"radius", &SIZE, true, NULL, "In metres"},
                                 {0}},
 };
+static const rule PANEL_EDGE = {
+    .form = OBJECT,
+    .says = "use {\"panel\": ..., \"edge\": ...}",
+    .members = (const member[]){
+        {"panel", &NAME_RULE, true, NULL, "Name of the panel"},
+        {"edge", &EDGE_OF_PANEL, true, NULL, "Name or number of its edge"},
+        {0}},
+};
+LIST_RULE(PANEL_EDGES, 1, 10000, PANEL_EDGE, "use a list of edges");
 static const rule SELECT = {
     .form = OBJECT,
     .says = "use {\"corners\": [\"u0v1\"]} or another selection",
@@ -367,13 +497,14 @@ static const rule SELECT = {
         {"corners", &CORNERS, false, NULL, "Corners of a grid; u0v1 is where u begins and v ends"},
         {"edges", &EDGES, false, NULL, "Edges of a grid; u0 is where u begins"},
         {"vertices", &VERTICES, false, NULL, "Vertices by number, from 0, in the order of the file or grid"},
+        {"panel_edges", &PANEL_EDGES, false, NULL, "Edges of panels that were cut"},
         {"box", &BOX_CORNERS, false, NULL, "All that starts in this box of the scene, in metres"},
         {"sphere", &BALL, false, NULL, "All that starts in this sphere of the scene"},
         {"within", &SIZE, false, NULL,
          "Grows corners, edges and vertices to all that starts within this distance of them, in metres: a "
          "pin then has the same size at any resolution"},
         {0}},
-    .demands = (const demand[]){{AT_LEAST_ONE, {"corners", "edges", "vertices", "box", "sphere"}},
+    .demands = (const demand[]){{AT_LEAST_ONE, {"corners", "edges", "vertices", "panel_edges", "box", "sphere"}},
                                 {FIRST_NEEDS_ONE, {"within", "corners", "edges", "vertices"}},
                                 {0}},
 };
@@ -565,9 +696,21 @@ static toile_status check_key(const checker *c, const rule *object, const char *
     return toile_place_fail(c->source, &inside, c->error, TOILE_INVALID, "unknown key; %s", names);
 }
 
+/* The key without its []. */
+static const char *plain_key(const char *key, char text[32]) {
+    snprintf(text, 32, "%.*s", (int)strcspn(key, "["), key);
+    return text;
+}
+
+static bool is_present(const json_t *object, const char *key) {
+    char plain[32];
+    const json_t *value = json_object_get(object, plain_key(key, plain));
+    return strchr(key, '[') ? json_is_array(value) : value != NULL;
+}
+
 static toile_status check_demand(const checker *c, const demand *d, const json_t *value,
                                  const toile_place *place) {
-    char keys[200] = "";
+    char keys[200] = "", plain[32], last[32];
     int present = 0;
     const char *one = NULL;
     for (int i = d->kind == FIRST_NEEDS_ONE; d->keys[i]; i++) {
@@ -576,10 +719,10 @@ static toile_status check_demand(const checker *c, const demand *d, const json_t
                  !used            ? ""
                  : d->keys[i + 1] ? ", "
                                   : " or ",
-                 d->keys[i]);
-        if (json_object_get(value, d->keys[i])) {
+                 plain_key(d->keys[i], plain));
+        if (is_present(value, d->keys[i])) {
             present++;
-            one = d->keys[i];
+            one = plain_key(d->keys[i], last);
         }
     }
     if (present == 0 && (d->kind == EXACTLY_ONE || d->kind == AT_LEAST_ONE))
@@ -763,8 +906,13 @@ static json_t *schema_of_field(const toile_field *field, bool *failed) {
 /* {"required": [key]} for each key, in a list. */
 static json_t *presence(const char *const *keys, bool *failed) {
     json_t *list = json_array();
-    for (; *keys; keys++)
-        append(list, json_pack("{s:[s]}", "required", *keys), failed);
+    char plain[32];
+    for (; *keys; keys++) {
+        json_t *item = json_pack("{s:[s]}", "required", plain_key(*keys, plain));
+        if (strchr(*keys, '['))
+            put(item, "properties", json_pack("{s:{s:s}}", plain, "type", "array"), failed);
+        append(list, item, failed);
+    }
     return list;
 }
 

@@ -108,6 +108,8 @@ void toile_sim_free(toile_sim *sim) {
     toile_solvers_free(&sim->solvers);
     toile_stability_free(sim);
     toile_state_free(sim->memory, &w->backup);
+    toile_free(sim->memory, sim->welded);
+    toile_free(sim->memory, sim->pressure_from);
     toile_state_free(sim->memory, &sim->state);
     toile_model_free(sim->model);
     memset(sim, 0, sizeof *sim);
@@ -150,7 +152,7 @@ toile_energies toile_sim_energies(const toile_sim *sim) {
                 e.elastic += 0.5 * own * h->coupling[k][i] * bend_of(sim, h->partner[k][i]);
     }
     const toile_springs *s = &m->springs;
-    for (int i = 0; i < s->padded; i++) {
+    for (int i = 0; i < s->tie_begin; i++) {
         toile_spring_element element = {i >= s->axial_padded, s->length[i], s->stiffness[i], s->damping[i]};
         if (element.stiffness == 0)
             continue;
