@@ -41,6 +41,17 @@ def _tree():
     return tree
 
 
+def changes_weights(ob, group):
+    """Whether a modifier above Toile changes the weights of a vertex group."""
+    for modifier in ob.modifiers:
+        if modifier == find(ob):
+            break
+        if modifier.type.startswith('VERTEX_WEIGHT_') and group in (
+                getattr(modifier, "vertex_group", ""), getattr(modifier, "vertex_group_a", "")):
+            return True
+    return False
+
+
 def find(ob):
     for modifier in ob.modifiers:
         if modifier.type == 'NODES' and modifier.node_group and modifier.node_group.name.startswith(TREE):
