@@ -84,6 +84,14 @@ typedef struct toile_mesh {
 } toile_mesh;
 TOILE_API toile_status toile_add_mesh(toile_world *world, const toile_mesh *mesh, int *garment);
 
+/* A factor for each vertex, (vertex_count), on a property of the fabric, or on the rest scales: "scale_u", "scale_v". */
+TOILE_API toile_status toile_add_map(toile_world *world, int garment, const char *property, const double *factors, int *map);
+/* Edges, as pairs of neighbouring vertices (count x 2), that are bent at rest, rad; positive folds the fronts together. */
+TOILE_API toile_status toile_add_crease(toile_world *world, int garment, const int *edges, int count, double angle);
+/* Elastic along such edges: N per unit of strain, and its rest length relative to the edges'. */
+TOILE_API toile_status toile_add_elastic(toile_world *world, int garment, const int *edges, int count, double stiffness,
+                                         double scale);
+
 typedef enum toile_diagonals { TOILE_DIAGONALS_ALTERNATE, TOILE_DIAGONALS_LEFT, TOILE_DIAGONALS_RIGHT } toile_diagonals;
 
 /* A garment that is one rectangular panel: nu x nv particles, u (warp) along the first axis, particle i + j * nu at
@@ -133,6 +141,12 @@ typedef struct toile_pin {
     bool axes[3];                   /* world axes that are held; at least one */
 } toile_pin;
 TOILE_API toile_status toile_add_pin(toile_world *world, const toile_pin *pin, int *index);
+/* The pin holds by a spring to each vertex's target, N/m; 0: rigidly. */
+TOILE_API toile_status toile_soften_pin(toile_world *world, int pin, double stiffness);
+/* Targets follow the collider, at the place where the vertices are when the pin comes on: the nearest triangle of a mesh. */
+TOILE_API toile_status toile_pin_to_collider(toile_world *world, int pin, int collider);
+/* The vertices slide along a line of two or more points, m, (count x 3). For a pin that holds all three axes. */
+TOILE_API toile_status toile_pin_to_curve(toile_world *world, int pin, const double *points, int count);
 
 /* ---- running ---- */
 
@@ -145,8 +159,20 @@ TOILE_API toile_status toile_pose_collider(toile_world *world, int collider, con
 TOILE_API toile_status toile_deform_collider(toile_world *world, int collider, const double *positions);
 /* Targets of a pin's vertices at the end of the next frame, (count x 3). */
 TOILE_API toile_status toile_move_pin(toile_world *world, int pin, const double *positions);
+/* Points of the line that a pin's vertices slide on, at the end of the next frame, (curve_count x 3). */
+TOILE_API toile_status toile_move_curve(toile_world *world, int pin, const double *points);
 /* A pin that is off holds nothing; when it goes on, its vertices move to their targets within the frame. */
 TOILE_API toile_status toile_enable_pin(toile_world *world, int pin, bool on);
+
+/* Pressure on a panel's back, N/m^2, at the end of the next frame; panel -1: on all of the garment's. */
+TOILE_API toile_status toile_set_pressure(toile_world *world, int garment, int panel, double pressure);
+/* New factors of a map from the next frame on. The model is built anew for them. */
+TOILE_API toile_status toile_change_map(toile_world *world, int garment, int map, const double *factors);
+
+/* Another start than the garment's own: positions and velocities (null: at rest), m, m/s, (vertex_count x 3). */
+TOILE_API toile_status toile_set_start(toile_world *world, int garment, const double *positions, const double *velocities);
+/* The time it is now, s: seams go by it. Told before the first frame, gravity_delay and gravity_ramp begin there too. */
+TOILE_API toile_status toile_set_time(toile_world *world, double seconds);
 
 /* Advances by one frame of `seconds`, in as many steps as it takes. */
 TOILE_API toile_status toile_advance(toile_world *world, double seconds);
@@ -193,6 +219,10 @@ typedef struct toile_statistics {
     double deepest;                              /* m, of those */
     double step_min, step_max;                   /* s */
     double kinetic_energy, elastic_energy, potential_energy; /* J, at the end */
+    double speed;                                /* root mean square over the mass, m/s, at the end: is it at rest? */
+    int open_stitches;                           /* not yet welded, at the end */
+    double widest_gap;                           /* m, of those */
+    int particles;                               /* vertices less those that seams have joined */
 } toile_statistics;
 TOILE_API toile_status toile_get_statistics(const toile_world *world, bool whole_run, toile_statistics *statistics);
 

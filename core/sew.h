@@ -32,6 +32,10 @@ const toile_seam *toile_sim_seam(const toile_sim *sim, int seam);
 /* Stitches that are neither welded nor released, and the widest gap among them, m. */
 int toile_sim_open_stitches(const toile_sim *sim, double *widest);
 
+/* pressure.c: adds what presses on panels to the external forces; at a frame's end the next one's begin. */
+void toile_add_pressure(toile_sim *sim, const double *x, double time);
+void toile_pressure_arrive(toile_sim *sim);
+
 /* The state as bytes, with what is welded: of one size whatever is. */
 size_t toile_sim_state_bytes(const toile_sim *sim);
 void toile_sim_state_write(const toile_sim *sim, void *bytes);

@@ -109,6 +109,7 @@ void toile_sim_free(toile_sim *sim) {
     toile_stability_free(sim);
     toile_state_free(sim->memory, &w->backup);
     toile_free(sim->memory, sim->welded);
+    toile_free(sim->memory, sim->pressure_from);
     toile_state_free(sim->memory, &sim->state);
     toile_model_free(sim->model);
     memset(sim, 0, sizeof *sim);

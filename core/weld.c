@@ -7,6 +7,7 @@
 #include "sew.h"
 
 #include "hash.h"
+#include "pin.h"
 
 #include <math.h>
 #include <string.h>
@@ -159,12 +160,20 @@ toile_status toile_sim_sew(toile_sim *sim, toile_error *error) {
 
 toile_status toile_sim_dress(toile_sim *sim, const toile_fabric *fabrics, const toile_garment *garments, int garment_count,
                              toile_error *error) {
-    int stitches = 0;
-    for (int g = 0; g < garment_count; g++)
+    int stitches = 0, panels = 0;
+    for (int g = 0; g < garment_count; g++) {
         stitches += garments[g].stitch_count;
+        panels += garments[g].panel_count;
+    }
     unsigned char *flags = toile_alloc(sim->memory, 2 * (size_t)stitches, 1);
-    if (!flags)
+    double *pressure = toile_alloc(sim->memory, 2 * (size_t)panels, sizeof(double));
+    if (!flags || !pressure) {
+        toile_free(sim->memory, flags), toile_free(sim->memory, pressure);
         return toile_fail_memory(error, "the seams");
+    }
+    sim->panel_count = panels;
+    sim->pressure_from = pressure;
+    sim->pressure_to = pressure + panels;
     sim->fabrics = fabrics;
     sim->garments = garments;
     sim->garment_count = garment_count;
@@ -184,14 +193,15 @@ static size_t flag_bytes(const toile_sim *sim) {
 size_t toile_sim_state_bytes(const toile_sim *sim) {
     toile_state most = sim->state;
     most.n = sim->model->vertex_count;
-    return flag_bytes(sim) + toile_state_bytes(&most);
+    return flag_bytes(sim) + toile_holds_bytes(sim) + toile_state_bytes(&most);
 }
 
 void toile_sim_state_write(const toile_sim *sim, void *bytes) {
     memset(bytes, 0, toile_sim_state_bytes(sim));
     if (sim->stitch_count)
         memcpy(bytes, sim->welded, (size_t)sim->stitch_count);
-    toile_state_write(&sim->state, (char *)bytes + flag_bytes(sim));
+    toile_holds_write(sim, (char *)bytes + flag_bytes(sim));
+    toile_state_write(&sim->state, (char *)bytes + flag_bytes(sim) + toile_holds_bytes(sim));
 }
 
 toile_status toile_sim_state_read(toile_sim *sim, const void *bytes, size_t size, toile_error *error) {
@@ -205,9 +215,10 @@ toile_status toile_sim_state_read(toile_sim *sim, const void *bytes, size_t size
             return toile_fail(error, TOILE_FORMAT, "the saved state has an impossible seam: it is damaged");
     bool other = sim->stitch_count && memcmp(flags, sim->welded, (size_t)sim->stitch_count) != 0;
     toile_status status = other || sim->maps_changed ? toile_sim_rebuild(sim, flags, error) : TOILE_OK;
-    if (status != TOILE_OK)
+    if (status != TOILE_OK || (status = toile_holds_read(sim, flags + flag_bytes(sim), error)) != TOILE_OK)
         return status;
-    return toile_state_read(&sim->state, sim->solid_count, flags + flag_bytes(sim), toile_state_bytes(&sim->state), error);
+    const unsigned char *rest = flags + flag_bytes(sim) + toile_holds_bytes(sim);
+    return toile_state_read(&sim->state, sim->solid_count, rest, toile_state_bytes(&sim->state), error);
 }
 
 uint64_t toile_sim_state_hash(const toile_sim *sim) {
