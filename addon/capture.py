@@ -50,7 +50,8 @@ def collider_facts(ob, scale):
             "friction_kinetic": clean(c.friction * c.friction_kinetic)}
 
 
-def _points(mesh, matrix, scale):
+def world_points(mesh, matrix, scale):
+    """Vertices in the world, metres."""
     local = numpy.empty((len(mesh.vertices), 3), numpy.float32)
     compat.get_positions(mesh, local)
     m = numpy.array(matrix, numpy.float64)
@@ -146,7 +147,7 @@ class Capture:
                 raise bridge.Invalid("INVALID", f"collider \"{ob.name}\" has no faces at frame {self.frame}. A collider "
                                                 "is a surface: give it faces, or take it out")
             name, counts = self.collider_names[ob.name_full], (len(mesh.vertices), len(mesh.polygons), len(mesh.loops))
-            points = _points(mesh, shown.matrix_world, self.scale)
+            points = world_points(mesh, shown.matrix_world, self.scale)
             if self.frame == self.first:
                 self._counts[name] = counts
                 self._add_collider(ob, name, mesh, points, shown.matrix_world.is_negative)
@@ -184,7 +185,7 @@ class Capture:
             raise bridge.Invalid("INVALID", (
                 f"garment \"{ob.name}\" has {len(mesh.vertices)} vertices after its modifiers but {len(ob.data.vertices)} "
                 f"before. Move \"{culprit}\" below the Toile modifier, or apply it"))
-        points = _points(mesh, shown.matrix_world, self.scale)
+        points = world_points(mesh, shown.matrix_world, self.scale)
         if self.frame == self.first:
             self._add_garment(ob, name, shown, points)
         for track, held in self._pins[name]:
@@ -227,6 +228,9 @@ class Capture:
         pin["track"] = pin["name"]
         if stiffness:
             pin["stiffness"] = stiffness
+        axes = "".join(a for a in "xyz" if a.upper() in ob.toile.garment.pin_axes)
+        if axes not in ("xyz", ""):
+            pin["axes"] = axes
         end = ob.toile.garment.pin_end if ob.toile.garment.use_pin_end else None
         if frames is not None or end is not None:
             first, last = frames or (self.first, self.last)

@@ -75,6 +75,11 @@ def program():
         return path
 
 
+def environment():
+    """For the program: what Blender's own start script set up is not for it."""
+    return {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+
+
 def knows(key):
     """Whether scene files have this key, in this version of the library."""
     def look(node):

@@ -38,7 +38,8 @@ def _garment_facts(ob):
     g = ob.toile.garment
     names = [n for n in g.bl_rna.properties.keys() if n not in ("rna_type", "name", "fabric")]
     facts = {n: getattr(g, n) for n in names}
-    return {"facts": {k: capture.clean(v) if isinstance(v, float) else v for k, v in facts.items()},
+    return {"facts": {k: capture.clean(v) if isinstance(v, float) else sorted(v) if isinstance(v, set) else v
+                      for k, v in facts.items()},
             "start": ob.toile.use_start}
 
 

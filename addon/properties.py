@@ -102,6 +102,11 @@ def _named_fabrics():
     return _items["fabric"]
 
 
+def fabric_items():
+    """The named ones, with their sources."""
+    return _items["fabric"][:-1]
+
+
 def _choose_fabric(self, context):
     _choosing.append(True)
     for fabric in FABRICS:
@@ -200,6 +205,8 @@ def _garment_properties():
     yield "pin_stiffness", FloatProperty(name="Pin Stiffness (N/m)", default=0, min=0, max=1e6, soft_max=500, update=_changed,
                                          description="Of a spring that holds each pinned vertex, times its weight; 0 holds "
                                                      "rigidly")
+    yield "pin_axes", EnumProperty(name="Pin Axes", options={'ENUM_FLAG'}, default={'X', 'Y', 'Z'}, update=_changed, items=[
+        (a, a, f"Hold along {a} of the world") for a in "XYZ"], description="Directions in which pins hold; none is all")
     yield "use_pin_end", BoolProperty(name="Release", update=_changed, description="Let go of the pins after a frame")
     yield "pin_end", IntProperty(name="After Frame", default=100, update=_changed, description="Last frame of the pins")
     yield "layer", IntProperty(name="Layer", default=0, min=-1000, max=1000, update=_changed,

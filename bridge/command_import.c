@@ -27,7 +27,7 @@ enum { FPS = 24, FIRST = 1, SEWN = 37, WEIGHT = 49, HELD = 61, LAST = 169 };
 typedef struct import {
     toile_memory memory;
     toile_error error;
-    const char *pattern_path, *body_path, *scene_path, *fabric;
+    const char *pattern_path, *body_path, *scene_path, *mesh_path, *fabric;
     double edge_length;
     toile_garmentcode read;
     bool body_is_abc;
@@ -300,6 +300,8 @@ static toile_status write_scene(import *in) {
     if (status == TOILE_OK) {
         toile_scene *scene = NULL;
         status = toile_scene_load_text(NULL, text, strlen(text), in->scene_path, NULL, 0, &scene, &in->error);
+        if (status == TOILE_OK && in->mesh_path)
+            status = toile_scene_write_obj(scene, in->mesh_path, &in->error);
         toile_scene_free(scene);
     }
     if (status == TOILE_OK) {
@@ -339,11 +341,13 @@ int toile_command_import(int argc, char **argv) {
     const toile_option options[] = {
         {"--body", NULL, TOILE_OPTION_TEXT, &in.body_path, "BODY", "the body it is put on: .obj or .abc", NULL},
         {"--output", "-o", TOILE_OPTION_TEXT, &in.scene_path, "SCENE.json", "the scene to write", NULL},
+        {"--mesh", NULL, TOILE_OPTION_TEXT, &in.mesh_path, "MESH.obj",
+         "the panels as they start, too: groups, vt in metres, l what is sewn, p what is held meanwhile", NULL},
         {"--edge-length", NULL, TOILE_OPTION_NUMBER, &in.edge_length, "M", "length of the mesh's edges in metres (0.01)", NULL},
         {"--fabric", NULL, TOILE_OPTION_TEXT, &in.fabric, "NAME", "a fabric of `toile fabrics` (cotton)", NULL},
     };
     const toile_syntax syntax = {
-        "toile import PATTERN.json --body BODY -o SCENE.json [--edge-length M] [--fabric NAME]",
+        "toile import PATTERN.json --body BODY -o SCENE.json [--mesh MESH.obj] [--edge-length M] [--fabric NAME]",
         "Makes a scene of a GarmentCode pattern: its panels are placed and bent around the body, sewn without weight, and\n"
         "draped. What the pattern has and Toile has not is said in warnings.",
         options,

@@ -49,6 +49,9 @@ int toile_scene_settle_frames(const toile_scene *scene); /* at most; 0: none */
 toile_status toile_scene_settle(toile_scene *scene, bool (*go_on)(void *user, int frame, int most, const toile_statistics *now),
                                 void *user, toile_error *error);
 
+/* The first garment as it starts, as an OBJ file: groups are panels, vt metres of the cloth, l what is sewn, p what pins hold. */
+toile_status toile_scene_write_obj(toile_scene *scene, const char *path, toile_error *error);
+
 /* Every collider as a triangle mesh at the pose last prepared: for verify, pictures, viewers. Primitives are
  * tessellated, planes are cut to a square of 2 m. The arrays are the scene's and stay until the next prepare.
  * Colliders are numbered from 0 to their count less 1. */

@@ -810,6 +810,23 @@ toile_status toile_get_triangles(const toile_world *w, int garment, int *vertice
     return TOILE_OK;
 }
 
+int toile_stitch_count(const toile_world *w, int garment) {
+    return w && garment >= 0 && garment < w->garment_count ? w->garments[garment].stitch_count : 0;
+}
+
+toile_status toile_get_stitches(const toile_world *w, int garment, int *pairs) {
+    if (!w)
+        return TOILE_MISUSE;
+    toile_status status = in_range(w, "garment", garment, w->garment_count);
+    if (status == TOILE_OK && !pairs)
+        status = missing((toile_world *)w, "the array");
+    for (int i = 0; status == TOILE_OK && i < w->garments[garment].stitch_count; i++) {
+        pairs[2 * i] = w->garments[garment].stitches[i].a;
+        pairs[2 * i + 1] = w->garments[garment].stitches[i].b;
+    }
+    return status;
+}
+
 toile_status toile_get_statistics(const toile_world *w, bool whole_run, toile_statistics *out) {
     toile_status status = is_built(w);
     if (status != TOILE_OK)

@@ -19,7 +19,7 @@ ZIP = next(a for a in ARGUMENTS if a.endswith(".zip"))
 if "toile" not in bpy.context.preferences.addons:
     bpy.ops.preferences.addon_install(filepath=ZIP, overwrite=True)
     bpy.ops.preferences.addon_enable(module="toile")
-from toile import (bridge, capture, jobs, mesh_read, modifier, native, operators_bake, outdated, overlays, paths, playback,
+from toile import (bridge, capture, compat, jobs, mesh_read, modifier, native, operators_bake, outdated, overlays, paths, playback,
                    properties, sewing, statistics, versions)
 
 
@@ -789,7 +789,7 @@ def pins_change():
     for curve in sheet.animation_data.action.fcurves:
         for key in curve.keyframe_points:
             key.interpolation = 'CONSTANT'
-    modifier.put_below(sheet)
+    compat.move_modifier(sheet, "Weights", 0)
     frames(10)
     op("bake")
     near(cached(sheet, 4)[held][:, 2], 0, 1e-5, "held at first")
@@ -846,7 +846,7 @@ def seam_panels():
     sheet = grid(n=10, z=0)
     points = numpy.array([v.co for v in sheet.data.vertices])
     for edge in sheet.data.edges:
-        edge.use_seam = numpy.abs(points[list(edge.vertices)][:, 0]).max() < 1e-6
+        edge.use_seam = bool(numpy.abs(points[list(edge.vertices)][:, 0]).max() < 1e-6)
     sheet.toile.garment.panel_source = 'SEAMS'
     frames(2)
     op("bake")
@@ -861,6 +861,44 @@ def seam_panels():
     check(len(warp) == 100 and numpy.abs(along[:, 0]).min() > 5 * numpy.abs(along[:, 1:]).max(), "the warp runs along u")
     for name in ("show_seams", "show_warp"):
         setattr(bpy.context.scene.toile, name, True)
+
+
+def pattern_imported():
+    """A pattern on a body becomes a garment that a bake sews together."""
+    shared = os.environ.get("TOILE_SHARED", "")
+    folder = os.path.join(shared, "garmentcode")
+    if not os.path.exists(folder):
+        print("SKIPPED pattern_imported: no garmentcode in TOILE_SHARED")
+        return
+    bpy.ops.mesh.primitive_cube_add(size=0.2)
+    refused("import_pattern", "specification", filepath=os.path.join(folder, "none_specification.json"))
+    with open(os.path.join(folder, "mean_all.obj"), encoding="utf-8") as file:
+        lines = [line.split() for line in file]
+    points = [[float(x) for x in line[1:4]] for line in lines if line and line[0] == "v"]
+    size = max(p[1] for p in points) - min(p[1] for p in points)
+    scale = 1.0 if size < 3 else 0.01
+    mesh = bpy.data.meshes.new("Body")
+    mesh.from_pydata([(scale * x, -scale * z, scale * y) for x, y, z in points], [],
+                     [[int(c.split("/")[0]) - 1 for c in line[1:]] for line in lines if line and line[0] == "f"])
+    body = bpy.data.objects.new("Body", mesh)
+    bpy.context.collection.objects.link(body)
+    activate(body)
+    op("import_pattern", filepath=os.path.join(folder, "dress_pencil_specification.json"), edge_length=0.04, fabric="jersey")
+    dress = bpy.context.object
+    garment, pairs = dress.toile.garment, sewing.loose_edges(dress.data)
+    check(body.toile.role == 'COLLIDER' and dress.toile.role == 'GARMENT' and garment.fabric == "jersey", "roles")
+    check(len(pairs) > 20 and garment.use_sewing and garment.sew_end > garment.sew_start, f"{len(pairs)} stitches")
+    check(len(dress.data.materials) >= 4 and garment.rest_shape == 'UV' and garment.uv_map == "Pattern", "panels")
+    areas = mesh_read._areas(mesh_read.read_faces(dress.data, numpy.array([v.co for v in dress.data.vertices], float)),
+                             numpy.array([d.uv for d in dress.data.uv_layers["Pattern"].data]))
+    check(0.3 < areas < 6, f"{areas} m^2 of cloth")
+    open_ends = numpy.array([v.co for v in dress.data.vertices])[pairs]
+    frames(4)
+    op("bake")
+    now = cached(dress, 4)[pairs]
+    gaps = [numpy.linalg.norm(x[:, 0] - x[:, 1], axis=1).mean() for x in (open_ends, now)]
+    check(gaps[1] < gaps[0], f"nothing pulls: {gaps}")
+    check(playback.store.info(paths.of(dress))[0]["garments"][0]["panels"] == len(dress.data.materials), "panel names")
 
 
 def rest_shapes():
@@ -1065,5 +1103,5 @@ def every_operator_called():
 run([tables, registered_twice, translated, added_and_removed, modifiers_in_order, presets, baked, transformed, units,
      armature_collider, animated_modifiers, pins_follow, mistakes, problem_selected, cancelled_and_resumed, killed, grows,
      undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
-     property_maps, soft_pins, pins_change, sewn, seam_panels, rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, figures]
+     property_maps, soft_pins, pins_change, sewn, seam_panels, pattern_imported, rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, figures]
     + ([every_operator_called] if not [a for a in ARGUMENTS if not a.startswith("/")] else []))
