@@ -19,7 +19,7 @@ ZIP = next(a for a in ARGUMENTS if a.endswith(".zip"))
 if "toile" not in bpy.context.preferences.addons:
     bpy.ops.preferences.addon_install(filepath=ZIP, overwrite=True)
     bpy.ops.preferences.addon_enable(module="toile")
-from toile import (bridge, capture, compat, jobs, mesh_read, modifier, native, operators_bake, outdated, overlays, paths, playback,
+from toile import (bridge, capture, jobs, mesh_read, modifier, native, operators_bake, outdated, overlays, paths, playback,
                    properties, sewing, statistics, versions)
 
 
@@ -789,7 +789,6 @@ def pins_change():
     for curve in sheet.animation_data.action.fcurves:
         for key in curve.keyframe_points:
             key.interpolation = 'CONSTANT'
-    compat.move_modifier(sheet, "Weights", 0)
     frames(10)
     op("bake")
     near(cached(sheet, 4)[held][:, 2], 0, 1e-5, "held at first")
