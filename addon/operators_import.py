@@ -1,5 +1,5 @@
-"""File > Import > Sewing Pattern: a GarmentCode pattern is cut, placed around the selected body by the program, and becomes a
-garment whose sewing edges are ready to bake."""
+"""File > Import > Sewing Pattern: a GarmentCode pattern is cut, placed around the selected body by the program, and becomes
+a garment whose sewing edges are ready to bake."""
 import json
 import os
 import subprocess
@@ -146,9 +146,10 @@ class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
         """Runs the program; (pieces, the scene it made, its warnings)."""
         body_path, scene_path, mesh_path = (os.path.join(folder, n) for n in ("body.obj", "scene.json", "mesh.obj"))
         write_body(body, body_path, scale)
-        done = subprocess.run([native.program(), "import", bpy.path.abspath(self.filepath), "--body", body_path, "-o", scene_path,
-                               "--mesh", mesh_path, "--edge-length", f"{self.edge_length:.7g}", "--fabric", self.fabric],
-                              capture_output=True, text=True, timeout=SECONDS, check=False, env=native.environment())
+        command = [native.program(), "import", bpy.path.abspath(self.filepath), "--body", body_path, "-o", scene_path,
+                   "--mesh", mesh_path, "--edge-length", f"{self.edge_length:.7g}", "--fabric", self.fabric]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False,
+                              env=native.environment())
         said = [line.removeprefix("toile: ") for line in done.stderr.splitlines() if line.startswith("toile: ")]
         if done.returncode:
             raise bridge.Invalid("INVALID", said[-1] if said else f"the program ended with code {done.returncode}")

@@ -202,9 +202,9 @@ def _garment_properties():
     yield "pin_group", StringProperty(name="Pin Group", update=_changed, description=(
         "Vertices with a weight above one half are held; with a stiffness, all that have a weight. They follow the mesh as "
         "modifiers above Toile move it, and weights that modifiers change"))
-    yield "pin_stiffness", FloatProperty(name="Pin Stiffness (N/m)", default=0, min=0, max=1e6, soft_max=500, update=_changed,
-                                         description="Of a spring that holds each pinned vertex, times its weight; 0 holds "
-                                                     "rigidly")
+    yield "pin_stiffness", FloatProperty(
+        name="Pin Stiffness (N/m)", min=0, max=1e6, soft_max=500, update=_changed,
+        description="Of a spring that holds each pinned vertex, times its weight; 0 holds rigidly")
     yield "pin_axes", EnumProperty(name="Pin Axes", options={'ENUM_FLAG'}, default={'X', 'Y', 'Z'}, update=_changed, items=[
         (a, a, f"Hold along {a} of the world") for a in "XYZ"], description="Directions in which pins hold; none is all")
     yield "use_pin_end", BoolProperty(name="Release", update=_changed, description="Let go of the pins after a frame")

@@ -335,7 +335,7 @@ static toile_cache *new_cache(toile_memory *memory, const char *path, toile_erro
     toile_cache *cache = toile_alloc(memory, 1, sizeof *cache);
     if (cache) {
         cache->memory = cache->device.memory = memory;
-        cache->device.grows = true;
+        cache->device.piecewise = true;
         cache->device.fd = -1;
         cache->path = toile_copy_text(memory, path);
     }

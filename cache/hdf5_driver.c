@@ -57,7 +57,7 @@ static herr_t driver_query(const H5FD_t *file, unsigned long *flags) {
     const toile_hdf5_device *device = (const toile_hdf5_device *)file;
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DATA_SIEVE |
              H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-    *flags |= !device || device->grows ? H5FD_FEAT_SUPPORTS_SWMR_IO : H5FD_FEAT_ACCUMULATE_METADATA;
+    *flags |= !device || device->piecewise ? H5FD_FEAT_SUPPORTS_SWMR_IO : H5FD_FEAT_ACCUMULATE_METADATA;
     return 0;
 }
 
@@ -217,7 +217,7 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t add
             toile_hdf5_wait(1);
         if (!read_bytes(device, address, size, bytes))
             return -1;
-        if (type != H5FD_MEM_OHDR || !device->grows || metadata_is_whole(device, address, bytes, size))
+        if (type != H5FD_MEM_OHDR || !device->piecewise || metadata_is_whole(device, address, bytes, size))
             return 0;
     }
     H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_READERROR,

@@ -7,13 +7,14 @@
 #include <hdf5.h>
 #include <stdbool.h>
 
-/* First member as the library wants it. The owner sets memory, fd and grows, and frees the device only when
+/* First member as the library wants it. The owner sets memory, fd and piecewise, and frees the device only when
  * it is not in use. */
 typedef struct toile_hdf5_device {
     H5FD_t base;
     toile_memory *memory;
-    int fd;     /* open, of the owner */
-    bool grows; /* read by others while it is written (SWMR); damaged object headers are then kept from HDF5 */
+    int fd; /* open, of the owner */
+    /* Metadata goes to and from the file piece by piece, as SWMR needs it; damaged object headers are then kept from HDF5. */
+    bool piecewise;
     haddr_t eoa;                      /* end of what HDF5 has allocated */
     haddr_t header_start, header_end; /* of the object header that was read last */
     bool in_use;                      /* between driver_open and driver_close */

@@ -87,10 +87,17 @@ static bool file_is_whole(toile_memory *memory, int fd) {
     return hash_file(memory, fd, info.st_size - (int64_t)sizeof end, &hash) && hash == end[1];
 }
 
+/* Whether its metadata has checksums: superblocks from version 2 on. Ours are; h5py makes old ones unless told. */
+static bool has_checksums(int fd) {
+    unsigned char version = 0;
+    return pread(fd, &version, 1, 8) == 1 && version >= 2;
+}
+
 /* ---- HDF5 without noise ---- */
 
 static void enter(toile_job_file *f) {
     f->reason[0] = 0;
+    f->device.no_memory = false;
     errno = 0;
     H5Eget_auto2(H5E_DEFAULT, &f->print, &f->print_data);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -100,6 +107,12 @@ static toile_status leave(toile_job_file *f, toile_status status) {
     H5Eclear2(H5E_DEFAULT);
     H5Eset_auto2(H5E_DEFAULT, f->print, f->print_data);
     return status;
+}
+
+/* After reading: what looks damaged or missing may only be out of memory. */
+static toile_status leave_read(toile_job_file *f, toile_status status, toile_error *error) {
+    leave(f, status);
+    return status < 0 && f->device.no_memory ? toile_fail_memory(error, "a job") : status;
 }
 
 static herr_t take_reason(unsigned index, const H5E_error2_t *entry, void *user) {
@@ -699,6 +712,7 @@ toile_status toile_job_file_open(toile_memory *memory, const char *path, toile_j
                    : toile_fail(error, TOILE_FORMAT, "%.500s is not a job: it is not in HDF5", path);
     }
     f->device.fd = fd;
+    f->device.piecewise = has_checksums(fd);
     if (!file_is_whole(memory, fd)) {
         toile_status status = fail_format(f, error, "it is not as it was written", NULL);
         toile_job_file_close(f);
@@ -712,7 +726,7 @@ toile_status toile_job_file_open(toile_memory *memory, const char *path, toile_j
     else
         status = fail_format(f, error, "it cannot be opened", NULL);
     drop(&access);
-    leave(f, status);
+    status = leave_read(f, status, error);
     if (status == TOILE_OK)
         *file = f;
     else
@@ -832,7 +846,7 @@ toile_status toile_job_file_read_mesh(toile_job_file *f, const char *name, toile
     uint64_t stored = 0;
     hid_t group = open_member(f, f->meshes, "mesh", name, error);
     if (group <= 0)
-        return leave(f, error->status);
+        return leave_read(f, error->status, error);
     if (!read_mesh(f, group, m))
         status = fail_format(f, error, "the mesh is not whole", name);
     else if (!read_number(f, group, "checksum", H5T_NATIVE_UINT64, 8, &stored) || stored != mesh_checksum(m))
@@ -844,7 +858,7 @@ toile_status toile_job_file_read_mesh(toile_job_file *f, const char *name, toile
     drop(&group);
     if (status != TOILE_OK)
         toile_job_file_free_mesh(f->memory, m);
-    return leave(f, status);
+    return leave_read(f, status, error);
 }
 
 static bool track_fits(const track *t, uint64_t stored) {
@@ -891,12 +905,17 @@ toile_status toile_job_file_find_track(toile_job_file *f, const char *name, int 
         enter(f);
         hid_t group = open_member(f, f->tracks, "track", name, error);
         if (group <= 0)
-            return leave(f, error->status);
+            return leave_read(f, error->status, error);
         toile_status status = load_track(f, group, name, error);
         drop(&group);
-        leave(f, status);
-        if (status != TOILE_OK)
+        status = leave_read(f, status, error);
+        if (status != TOILE_OK) {
+            if (i < f->track_count) { /* what there is of it is not to be found again */
+                toile_free(f->memory, f->track[i].name);
+                f->track[i].name = NULL;
+            }
             return status;
+        }
     }
     *index = i;
     *info = f->track[i].info;
@@ -915,7 +934,7 @@ toile_status toile_job_file_read_track(toile_job_file *f, int index, int frame, 
         t->last_row = UNIQUE_ROW;
         if (!move_row(f, t, row, t->last, false) ||
             toile_hash(TOILE_HASH_SEED, t->last, size) != t->checksums[row])
-            return leave(f, fail_format(f, error, "a frame is damaged in the track", t->name));
+            return leave_read(f, fail_format(f, error, "a frame is damaged in the track", t->name), error);
         t->last_row = row;
         leave(f, TOILE_OK);
     }

@@ -147,9 +147,10 @@ toile_energies toile_sim_energies(const toile_sim *sim) {
     const toile_hinges *h = &m->hinges;
     for (int i = 0; i < h->count; i++) {
         double own = bend_of(sim, i);
-        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
-            if (h->coupling[k][i] != 0)
-                e.elastic += 0.5 * own * h->coupling[k][i] * bend_of(sim, h->partner[k][i]);
+        e.elastic += 0.5 * h->coupling[0][i] * own * own;
+        for (int k = 1; k < TOILE_HINGE_PARTNERS; k++) /* couplings are symmetric: each pair once */
+            if (h->coupling[k][i] != 0 && h->partner[k][i] < i)
+                e.elastic += own * h->coupling[k][i] * bend_of(sim, h->partner[k][i]);
     }
     const toile_springs *s = &m->springs;
     for (int i = 0; i < s->tie_begin; i++) {

@@ -928,7 +928,7 @@ def rest_shapes():
     body = ball(radius=0.5)
     activate(body)
     op("add", role='GARMENT')
-    faces, uv, names, panels, differing = mesh_read.read(body, body.matrix_world, 1.0)
+    faces, uv, names, panels = mesh_read.read(body, body.matrix_world, 1.0)
     points = mesh_read.rest_points(body, body.matrix_world, 1.0)
     near(mesh_read._areas(faces, uv), mesh_read._areas(faces, points[faces.vertices]), 1e-4, "a ball")
     check(numpy.isfinite(uv).all(), "not finite")
