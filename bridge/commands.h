@@ -15,6 +15,7 @@ int toile_command_bench(int argc, char **argv);
 /* bench_ccd.c */
 int toile_bench_ccd(const char *path, const char *kind_name, bool json);
 int toile_command_export(int argc, char **argv);
+int toile_command_import(int argc, char **argv);
 int toile_command_fabrics(int argc, char **argv);
 int toile_command_info(int argc, char **argv);
 int toile_command_pack(int argc, char **argv);

@@ -26,6 +26,7 @@ static const struct command {
     {"info", toile_command_info, "what is in a file"},
     {"verify", toile_command_verify, "check every frame of a cache: checksums, stretch, intersections"},
     {"export", toile_command_export, "write a cache for other tools"},
+    {"import", toile_command_import, "a GarmentCode pattern and a body become a scene"},
     {"recover", toile_command_recover, "what can be saved of a damaged cache, and saving it"},
     {"settings", toile_command_settings, "every setting with unit, range, default and meaning"},
     {"fabrics", toile_command_fabrics, "the fabrics that come with Toile, and their sources"},

@@ -518,7 +518,7 @@ static void bad_outlines(void) {
     add_edge(&o, 0.2, 0.23);
     add_edge(&o, 0.2, 0);
     add_edge(&o, 0, 0.2);
-    refuse("crossing", finish_outline(&o), 1, NULL, 0, "panel \"bow\", edge 2: crosses edge 0");
+    refuse("crossing", finish_outline(&o), 1, NULL, 0, "panel \"bow\", edge 0: crosses edge 2");
     begin_outline(&o, "spike", 0.01);
     add_edge(&o, 0, 0);
     add_edge(&o, 0.2, 0);
