@@ -213,8 +213,9 @@ class Capture:
         factors = mesh_read.maps(ob)
         if factors:
             entry["maps"] = factors
-        if garment.use_sewing:
-            entry["sewing"] = [sewing.schedule(garment, sewing.stitches(ob))]
+        pairs = sewing.stitches(ob)
+        if len(pairs):
+            entry["sewing"] = [sewing.schedule(garment, pairs)]
         self._garments_json.append(entry)
         if garment.pin_group and modifier.changes_weights(ob, garment.pin_group):
             mesh_read.weights(ob, garment.pin_group)    # raises if the group is not there

@@ -211,7 +211,7 @@ def _garment_properties():
     yield "pin_end", IntProperty(name="After Frame", default=100, update=_changed, description="Last frame of the pins")
     yield "layer", IntProperty(name="Layer", default=0, min=-1000, max=1000, update=_changed,
                                description="Garments of a higher layer lie over those of lower ones")
-    yield "use_sewing", BoolProperty(name="Sew", update=_changed, description=(
+    yield "use_sewing", BoolProperty(name="Sew Loose Edges", default=True, update=_changed, description=(
         "Edges without faces pull their two ends together, which then become one"))
     yield "sew_strength", FloatProperty(name="Strength (N/m)", default=100, min=1, max=1e6, soft_max=1000, update=_changed,
                                         description="Largest pull on a metre of seam while it is sewn")

@@ -11,53 +11,38 @@ def _edges(mesh):
     return out.reshape(-1, 2)
 
 
-def _keys(a, b):
-    """One number for each pair of vertices, whatever their order."""
-    return numpy.minimum(a, b).astype(numpy.int64) << 32 | numpy.maximum(a, b)
+def _corner_edges(mesh):
+    """The edge that each corner of a face begins."""
+    out = numpy.empty(len(mesh.loops), numpy.int32)
+    mesh.loops.foreach_get("edge_index", out)
+    return out
 
 
-def _face_edges(mesh):
-    """(key, polygon) of every corner's edge."""
-    start, total = (numpy.empty(len(mesh.polygons), numpy.int32) for _ in range(2))
-    mesh.polygons.foreach_get("loop_start", start)
-    mesh.polygons.foreach_get("loop_total", total)
-    vertices = numpy.empty(len(mesh.loops), numpy.int32)
-    mesh.loops.foreach_get("vertex_index", vertices)
-    owner = numpy.repeat(numpy.arange(len(total), dtype=numpy.int32), total)
-    ends = numpy.cumsum(total)
-    loops = numpy.arange(len(vertices)) if len(total) == 0 or (start == ends - total).all() else \
-        numpy.concatenate([numpy.arange(s, s + t) for s, t in zip(start, total)])
-    following = numpy.arange(1, len(loops) + 1)
-    following[ends - 1] = ends - total
-    corner = vertices[loops]
-    return _keys(corner, corner[following]), owner
+def _marked(mesh):
+    out = numpy.empty(len(mesh.edges), bool)
+    mesh.edges.foreach_get("use_seam", out)
+    return out
 
 
 def loose_edges(mesh):
     """Edges that no face has, (n x 2)."""
-    edges = _edges(mesh)
-    if len(edges) == 0:
-        return edges
-    return edges[~numpy.isin(_keys(edges[:, 0], edges[:, 1]), _face_edges(mesh)[0])]
+    loose = numpy.ones(len(mesh.edges), bool)
+    loose[_corner_edges(mesh)] = False
+    return _edges(mesh)[loose]
 
 
 def seam_edges(mesh):
     """Edges that are marked as seams, (n x 2)."""
-    marked = numpy.empty(len(mesh.edges), bool)
-    mesh.edges.foreach_get("use_seam", marked)
-    return _edges(mesh)[marked]
+    return _edges(mesh)[_marked(mesh)]
 
 
 def stitches(ob):
-    """Pairs of vertices that are sewn together. Both must be part of the cloth."""
-    pairs = loose_edges(ob.data)
+    """Pairs of vertices that are sewn together, (n x 2). Both must be part of the cloth."""
+    pairs = loose_edges(ob.data) if ob.toile.garment.use_sewing else numpy.empty((0, 2), numpy.int32)
     used = numpy.zeros(len(ob.data.vertices), bool)
     corners = numpy.empty(len(ob.data.loops), numpy.int32)
     ob.data.loops.foreach_get("vertex_index", corners)
     used[corners] = True
-    if len(pairs) == 0:
-        raise bridge.Invalid("INVALID", f"\"{ob.name}\" has no edges to sew. Connect the borders of its pieces by edges "
-                                        "without faces (select two vertices, F), or turn Sew off")
     if not used[pairs].all():
         lost = int(pairs[~used[pairs]][0])
         raise bridge.Invalid("INVALID", f"\"{ob.name}\": vertex {lost} has a sewing edge but no face. Both ends of a sewing "
@@ -67,12 +52,18 @@ def stitches(ob):
 
 def islands(mesh):
     """Number of the piece that each polygon belongs to, where marked seams and borders part them."""
-    keys, owner = _face_edges(mesh)
-    cut = seam_edges(mesh)
-    keep = ~numpy.isin(keys, _keys(cut[:, 0], cut[:, 1]))
-    order = numpy.argsort(keys[keep], kind="stable")
-    keys, owner = keys[keep][order], owner[keep][order]
-    same = keys[1:] == keys[:-1]
+    total = numpy.empty(len(mesh.polygons), numpy.int32)
+    start = numpy.empty(len(mesh.polygons), numpy.int32)
+    mesh.polygons.foreach_get("loop_total", total)
+    mesh.polygons.foreach_get("loop_start", start)
+    owner = numpy.empty(len(mesh.loops), numpy.int32)
+    ends = numpy.cumsum(total)
+    owner[numpy.repeat(start - ends + total, total) + numpy.arange(len(owner))] = numpy.repeat(numpy.arange(len(total)), total)
+    edge = _corner_edges(mesh)
+    keep = numpy.nonzero(~_marked(mesh)[edge])[0]
+    keep = keep[numpy.argsort(edge[keep], kind="stable")]
+    edge, owner = edge[keep], owner[keep]
+    same = edge[1:] == edge[:-1]
     a, b = owner[:-1][same], owner[1:][same]
     # The smallest number runs through each piece: along edges, then along what is known already.
     piece = numpy.arange(len(mesh.polygons), dtype=numpy.int32)

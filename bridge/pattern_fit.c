@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum {
-    SWEEPS = 4,       /* over all panels, one after the other */
+    SWEEPS = 6,       /* over all panels, one after the other */
+    SLIDES = 4,       /* parts of the way in its plane that are tried */
     PANELS_MOST = 200, /* more are left as they are placed: each is tried against all others */
     WAY_POINTS = 6    /* looked at between the two vertices of a stitch */
 };
@@ -16,9 +17,11 @@ static const double RADII[] = {0.05, 0.065, 0.08, 0.1, 0.125, 0.15, 0.18, 0.22, 
 enum { RADIUS_COUNT = sizeof RADII / sizeof *RADII };
 
 #define MOVE_MOST 0.3               /* m, along the panel's normal */
+#define SLIDE_MOST 0.25             /* m, in the panel's plane */
 #define MOVE_STEP 0.01
+#define NEAR 0.01                   /* m; a stitch this short is as good as closed */
 #define THROUGH 4.0                 /* weight of the way inside the body beside the way itself */
-#define STAY 0.02                   /* weight of having moved */
+#define STAY 0.05                   /* weight of having moved, for every stitch of the panel */
 #define SHRINK 0.97                 /* panels touch where they are sewn; only what remains of them is to be free */
 
 typedef struct stitch_list {
@@ -80,85 +83,125 @@ static double clearance(const fitter *f, const double *x, int count, const doubl
     return least;
 }
 
-/* Square of the part of a straight way that is inside the body. */
-static double way_inside(const fitter *f, const double *a, const double *b) {
-    double inside = 0, length = 0;
+/* Length of a straight way, more for what of it goes through the body. Lengths, not their squares: what is closed stays
+ * closed, and what is far comes. */
+static double way_cost(const fitter *f, const double *a, const double *b) {
+    double inside = 0, length2 = NEAR * NEAR;
     for (int k = 0; k < 3; k++)
-        length += (b[k] - a[k]) * (b[k] - a[k]);
+        length2 += (b[k] - a[k]) * (b[k] - a[k]);
     for (int i = 1; i <= WAY_POINTS; i++) {
         double t = (double)i / (WAY_POINTS + 1), p[3];
         for (int k = 0; k < 3; k++)
             p[k] = (1 - t) * a[k] + t * b[k];
-        inside += toile_body_distance(f->body, p) < 0;
+        inside += toile_body_distance(f->body, p) < 0.5 * f->margin;
     }
-    return length * inside / WAY_POINTS;
+    return sqrt(length2) * (1 + THROUGH * inside / WAY_POINTS);
 }
 
-/* Of all stitches of a panel: squares of the ways, more for ways through the body. `x` has the panel's vertices. */
-static double seam_cost(const fitter *f, int panel, const double *x, const double move[3]) {
-    double sum = 0;
-    int first = f->mesh.panel_begin[panel], last = f->mesh.panel_begin[panel + 1];
-    for (int i = f->of_panel.begin[panel]; i < f->of_panel.begin[panel + 1]; i++) {
-        const toile_stitch *s = &f->mesh.stitches[f->of_panel.items[i]];
-        double p[2][3];
-        int v[2] = {s->a, s->b};
-        for (int side = 0; side < 2; side++)
-            for (int k = 0; k < 3; k++)
-                p[side][k] = v[side] >= first && v[side] < last ? x[3 * (v[side] - first) + k] + move[k]
-                                                                : f->mesh.positions[3 * v[side] + k];
-        for (int k = 0; k < 3; k++)
-            sum += (p[0][k] - p[1][k]) * (p[0][k] - p[1][k]);
-        sum += THROUGH * way_inside(f, p[0], p[1]);
-    }
-    return sum;
+/* Panels that move together: one, or two that are sewn to each other. Where their vertices are: of the first one, `x` if
+ * it is not null; else where they are now. Both are moved by `move`. */
+typedef struct group {
+    int panels[2];
+    const double *x;
+    double move[3];
+} group;
+
+static bool in_group(const group *g, int panel) {
+    return panel == g->panels[0] || panel == g->panels[1];
 }
 
-/* The mean way from the panel's vertices to their partners in other panels. */
-static void mean_way(const fitter *f, int panel, const double *x, double way[3]) {
-    int first = f->mesh.panel_begin[panel], last = f->mesh.panel_begin[panel + 1], count = 0;
-    way[0] = way[1] = way[2] = 0;
-    for (int i = f->of_panel.begin[panel]; i < f->of_panel.begin[panel + 1]; i++) {
-        const toile_stitch *s = &f->mesh.stitches[f->of_panel.items[i]];
-        bool a = s->a >= first && s->a < last, b = s->b >= first && s->b < last;
-        if (a && b)
-            continue;
-        int own = (a ? s->a : s->b) - first, other = a ? s->b : s->a;
-        for (int k = 0; k < 3; k++)
-            way[k] += f->mesh.positions[3 * other + k] - x[3 * own + k];
-        count++;
-    }
+static void vertex_at(const fitter *f, const group *g, int v, double p[3]) {
+    int panel = f->vertex_panel[v], own = v - f->mesh.panel_begin[panel];
+    bool moves = in_group(g, panel);
+    const double *at = moves && g->x ? g->x + 3 * (size_t)own : f->mesh.positions + 3 * (size_t)v;
     for (int k = 0; k < 3; k++)
-        way[k] = count ? way[k] / count : 0;
+        p[k] = at[k] + (moves ? g->move[k] : 0);
 }
 
-/* The best move along the panel's normal that keeps it off the body. False: there is none. */
-static bool move_candidate(const fitter *f, int panel, candidate *c) {
-    double normal[3], way[3];
+/* Of all stitches between the group and the rest; of one panel also those within it, which bending changes. */
+static double seam_cost(const fitter *f, const group *g) {
+    double sum = 0;
+    bool pair = g->panels[0] != g->panels[1];
+    for (int n = 0; n < (pair ? 2 : 1); n++)
+        for (int i = f->of_panel.begin[g->panels[n]]; i < f->of_panel.begin[g->panels[n] + 1]; i++) {
+            const toile_stitch *s = &f->mesh.stitches[f->of_panel.items[i]];
+            double a[3], b[3];
+            if (pair && in_group(g, f->vertex_panel[s->a]) && in_group(g, f->vertex_panel[s->b]))
+                continue;
+            vertex_at(f, g, s->a, a);
+            vertex_at(f, g, s->b, b);
+            sum += way_cost(f, a, b);
+        }
+    return sum + STAY * (f->of_panel.begin[g->panels[0] + 1] - f->of_panel.begin[g->panels[0]]) * sqrt(dot3(g->move, g->move));
+}
+
+/* The way to partners in other panels that lowers their sum the most: shorter ones weigh more. */
+static void mean_way(const fitter *f, const group *g, double way[3]) {
+    double weights = 0;
+    way[0] = way[1] = way[2] = 0;
+    for (int n = 0; n < (g->panels[0] == g->panels[1] ? 1 : 2); n++)
+        for (int i = f->of_panel.begin[g->panels[n]]; i < f->of_panel.begin[g->panels[n] + 1]; i++) {
+            const toile_stitch *s = &f->mesh.stitches[f->of_panel.items[i]];
+            bool a = in_group(g, f->vertex_panel[s->a]), b = in_group(g, f->vertex_panel[s->b]);
+            if (a && b)
+                continue;
+            double own[3], other[3], d[3], length2 = NEAR * NEAR;
+            vertex_at(f, g, a ? s->a : s->b, own);
+            vertex_at(f, g, a ? s->b : s->a, other);
+            for (int k = 0; k < 3; k++) {
+                d[k] = other[k] - own[k];
+                length2 += d[k] * d[k];
+            }
+            for (int k = 0; k < 3; k++)
+                way[k] += d[k] / sqrt(length2);
+            weights += 1 / sqrt(length2);
+        }
+    for (int k = 0; k < 3; k++)
+        way[k] = weights > 0 ? way[k] / weights : 0;
+}
+
+/* From where the seams want it outwards along the normal, both ways: the first places that are free of the body. */
+static void move_out(const fitter *f, int panel, const double slide[3], const double normal[3], double wanted, candidate *best) {
     int count = count_of(f, panel);
-    memset(c->move, 0, sizeof c->move);
-    place_panel(f, panel, c, f->trial);
-    toile_pose_turn(&f->panels[panel].pose, (double[3]){0, 0, 1}, normal);
-    mean_way(f, panel, f->trial, way);
-    double wanted = fmax(-MOVE_MOST, fmin(MOVE_MOST, dot3(way, normal))), best = INFINITY;
-    /* From where the seams want it outwards both ways: the first that is free on either side. */
     for (int side = -1; side <= 1; side += 2)
         for (double by = 0; by <= 2 * MOVE_MOST; by += MOVE_STEP) {
-            double at = wanted + side * by, move[3];
+            double at = wanted + side * by;
+            group g = {{panel, panel}, f->trial, {0, 0, 0}};
             if (fabs(at) > MOVE_MOST + 1e-9)
                 break;
             for (int k = 0; k < 3; k++)
-                move[k] = at * normal[k];
-            if (clearance(f, f->trial, count, move, f->margin) < f->margin)
+                g.move[k] = slide[k] + at * normal[k];
+            if (clearance(f, f->trial, count, g.move, f->margin) < f->margin)
                 continue;
-            double cost = seam_cost(f, panel, f->trial, move) + STAY * count * at * at;
-            if (cost < best) {
-                best = cost;
-                memcpy(c->move, move, sizeof move);
+            double cost = seam_cost(f, &g);
+            if (cost < best->cost) {
+                best->cost = cost;
+                memcpy(best->move, g.move, sizeof g.move);
             }
             break;
         }
-    c->cost = best;
-    return isfinite(best);
+}
+
+/* The best move that keeps the panel off the body: a part of the way in its plane, then along its normal. False: there
+ * is none. */
+static bool move_candidate(const fitter *f, int panel, candidate *c) {
+    double normal[3], way[3], slide[3];
+    memset(c->move, 0, sizeof c->move);
+    c->cost = INFINITY;
+    place_panel(f, panel, c, f->trial);
+    toile_pose_turn(&f->panels[panel].pose, (double[3]){0, 0, 1}, normal);
+    mean_way(f, &(group){{panel, panel}, f->trial, {0, 0, 0}}, way);
+    double out = dot3(way, normal), wanted = fmax(-MOVE_MOST, fmin(MOVE_MOST, out));
+    for (int k = 0; k < 3; k++)
+        slide[k] = way[k] - out * normal[k];
+    double far = sqrt(dot3(slide, slide)), most = far > SLIDE_MOST ? SLIDE_MOST / far : 1;
+    for (int part = 0; part <= SLIDES; part++) {
+        double to[3];
+        for (int k = 0; k < 3; k++)
+            to[k] = slide[k] * most * part / SLIDES;
+        move_out(f, panel, to, normal, wanted, c);
+    }
+    return isfinite(c->cost);
 }
 
 /* ---- crossings ---- */
@@ -255,6 +298,64 @@ static toile_status fit_panel(fitter *f, int panel, toile_error *error) {
     return status;
 }
 
+/* Two panels that are sewn to each other, such as the halves of a sleeve, together: neither would leave the other. */
+static toile_status fit_pair(fitter *f, int a, int b, toile_error *error) {
+    group g = {{a, b}, NULL, {0, 0, 0}};
+    double way[3], before = seam_cost(f, &g);
+    mean_way(f, &g, way);
+    double far = sqrt(dot3(way, way)), most = far > SLIDE_MOST ? SLIDE_MOST / far : 1;
+    toile_status status = TOILE_OK;
+    for (int part = SLIDES; part > 0 && status == TOILE_OK; part--) {
+        bool free = true;
+        toile_surface *moved[2] = {NULL, NULL}, *old[2] = {f->surfaces[a], f->surfaces[b]};
+        for (int k = 0; k < 3; k++)
+            g.move[k] = way[k] * most * part / SLIDES;
+        for (int n = 0; n < 2; n++)
+            free = free && clearance(f, f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[g.panels[n]], count_of(f, g.panels[n]),
+                                     g.move, f->margin) >= f->margin;
+        if (!free || seam_cost(f, &g) > 0.98 * before)
+            continue;
+        f->surfaces[a] = f->surfaces[b] = NULL; /* they do not come nearer to each other */
+        for (int n = 0; n < 2 && status == TOILE_OK; n++) {
+            int panel = g.panels[n], count = count_of(f, panel);
+            const double *x = f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[panel];
+            for (int i = 0; i < 3 * count; i++)
+                f->trial[i] = x[i] + g.move[i % 3];
+            status = make_surface(f, panel, f->trial, &moved[n], error);
+            free = free && status == TOILE_OK && crossings(f, panel, moved[n]) == 0;
+        }
+        for (int n = 0; n < 2; n++) {
+            int panel = g.panels[n];
+            double *x = f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[panel];
+            f->surfaces[panel] = free ? moved[n] : old[n];
+            toile_surface_free(free ? old[n] : moved[n]);
+            for (int i = 0; free && i < 3 * count_of(f, panel); i++)
+                x[i] += g.move[i % 3];
+            for (int k = 0; free && k < 3; k++)
+                f->panels[panel].pose.position[k] += g.move[k];
+        }
+        if (free)
+            break;
+    }
+    return status;
+}
+
+/* Every two panels that a seam joins, once. */
+static toile_status fit_pairs(fitter *f, toile_error *error) {
+    toile_status status = TOILE_OK;
+    for (int i = 0; i < f->mesh.stitch_count && status == TOILE_OK; i++) {
+        int a = f->vertex_panel[f->mesh.stitches[i].a], b = f->vertex_panel[f->mesh.stitches[i].b];
+        bool again = a == b;
+        for (int j = 0; j < i && !again; j++) {
+            int c = f->vertex_panel[f->mesh.stitches[j].a], d = f->vertex_panel[f->mesh.stitches[j].b];
+            again = (a == c && b == d) || (a == d && b == c);
+        }
+        if (!again)
+            status = fit_pair(f, a, b, error);
+    }
+    return status;
+}
+
 /* ---- before and after ---- */
 
 static void measure(const fitter *f, double *gap, double *widest, int *inside, int *crossing, int *through, int *worst) {
@@ -267,7 +368,7 @@ static void measure(const fitter *f, double *gap, double *widest, int *inside, i
         double d2 = (a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]);
         sum += d2;
         *widest = fmax(*widest, sqrt(d2));
-        *through += way_inside(f, a, b) > 0;
+        *through += way_cost(f, a, b) > 1.01 * sqrt(d2 + NEAR * NEAR);
     }
     *gap = f->mesh.stitch_count ? sqrt(sum / f->mesh.stitch_count) : 0;
     for (int i = 0; i < f->mesh.vertex_count; i++)
@@ -348,9 +449,12 @@ toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *patter
     int none;
     if (status == TOILE_OK)
         measure(&f, &report->gap_before, &unused, &report->inside_before, &report->crossing_before, &none, &none);
-    for (int sweep = 0; sweep < SWEEPS && few; sweep++)
+    for (int sweep = 0; sweep < SWEEPS && few; sweep++) {
         for (int i = 0; i < count && status == TOILE_OK; i++)
             status = fit_panel(&f, i, error);
+        if (status == TOILE_OK)
+            status = fit_pairs(&f, error);
+    }
     if (status == TOILE_OK)
         measure(&f, &report->gap_after, &report->gap_widest, &report->inside, &report->crossing, &report->through,
                 &report->worst_panel);

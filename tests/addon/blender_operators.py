@@ -823,7 +823,6 @@ def sewn():
     garment = sheet.toile.garment
     pairs = sewing.loose_edges(sheet.data)
     check(len(pairs) == 7, f"{len(pairs)} sewing edges")
-    garment.use_sewing = True
     garment.use_sew_frames, garment.sew_start, garment.sew_end = True, 2, 12
     frames(16)
     op("bake")
@@ -835,9 +834,14 @@ def sewn():
     outdated.check(bpy.context.scene)
     check(versions.active(bpy.context.scene).outdated, "a schedule decides the result")
     check("release" in sewing.schedule(garment, pairs), "release")
-    whole = grid("Whole", n=4, z=1)
-    whole.toile.garment.use_sewing = True
-    refused("bake", ["Whole", "no edges to sew"])
+    garment.use_sewing = False
+    op("bake")
+    near(numpy.linalg.norm(cached(sheet, 16)[pairs[:, 0]] - cached(sheet, 16)[pairs[:, 1]], axis=1), 0.1, 0.005, "not sewn")
+    garment.use_sewing = True
+    sheet.data.vertices.add(1)
+    sheet.data.edges.add(1)
+    sheet.data.edges[-1].vertices = (0, len(sheet.data.vertices) - 1)
+    refused("bake", ["Sheet", "has a sewing edge but no face"])
 
 
 def seam_panels():

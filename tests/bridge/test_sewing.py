@@ -157,6 +157,11 @@ def settles(folder):
     moved = numpy.abs(y[2][[0, NU - 1]] - x[2][[0, NU - 1]]).max()
     assert moved < 1e-6, f"the pins moved by {moved}"
     bake(path, folder + "/b.h5", "--resume")
+    assert run("pack", path, "-o", folder + "/job.h5").returncode == 0
+    os.rename(folder + "/a.h5", folder + "/moved.h5")
+    bake(folder + "/job.h5", folder + "/c.h5")
+    assert hashes(folder + "/c.h5") == hashes(folder + "/b.h5")
+    os.rename(folder + "/moved.h5", folder + "/a.h5")
     done = bake(scene(folder, "bad.json", start={"cache": "a.h5", "frame": 9}), folder + "/c.h5", expect=3)
     assert "start.frame" in done.stderr and "1 to 3" in done.stderr, done.stderr
 
@@ -201,13 +206,13 @@ def pins_of_all_kinds(folder):
             "motion": {"keys": [{"frame": 1, "origin": [-0.2, -0.2, -0.1]}, {"frame": 9, "origin": [-0.2, -0.2, 0.1]}]}}
     pins = [{"garment": "tube", "select": {"corners": ["u0v0"]}, "surface": "ball"},
             {"garment": "tube", "select": {"corners": ["u1v0"]}, "curve": [[0.2, -0.2, 1], [0.2, -0.2, -1]],
-             "motion": {"keys": [{"frame": 1}, {"frame": 9, "translate": [0.05, 0, 0]}]}},
+             "motion": {"keys": [{"frame": 1}, {"frame": 9, "translate": [-0.1, 0, 0]}]}},
             {"garment": "tube", "select": {"corners": ["u0v1"]}, "stiffness": 50, "axes": "z"}]
     path = sheet(folder, pins=pins, colliders=[ball])
     bake(path, folder + "/a.h5")
     x = positions(folder + "/a.h5")
     assert abs(x[9, 0] - [-0.2, -0.2, 0.2]).max() < 1e-5, x[9, 0]
-    assert abs(x[9, 8, :2] - [0.25, -0.2]).max() < 1e-5 and x[9, 8, 2] < -0.05, x[9, 8]
+    assert abs(x[9, 8, :2] - [0.1, -0.2]).max() < 1e-5 and x[9, 8, 2] < 0.1, x[9, 8]
     bake(path, folder + "/b.h5", "--frames", "1-4")
     bake(path, folder + "/b.h5", "--resume")
     assert hashes(folder + "/a.h5") == hashes(folder + "/b.h5")
