@@ -442,6 +442,19 @@ static void remove_redo(bake *b) {
     toile_checkpoint_remove(b->redo_path);
 }
 
+static bool hear_of_settling(void *user, int frame, int most, const toile_statistics *now) {
+    bake *b = user;
+    pthread_mutex_lock(&b->telling);
+    toile_progress_settle(&b->progress, b->options->progress, frame, most, now);
+    pthread_mutex_unlock(&b->telling);
+    return stops == 0;
+}
+
+/* Before the first frame: the garments come to rest if the scene says so. */
+static toile_status settle(bake *b) {
+    return toile_scene_settle_frames(b->scene) ? toile_scene_settle(b->scene, hear_of_settling, b, &b->error) : TOILE_OK;
+}
+
 static toile_status start_fresh(bake *b) {
     toile_status status = check_overwrite(b);
     if (status >= 0) {
@@ -450,6 +463,8 @@ static toile_status start_fresh(bake *b) {
         b->velocity_step = step_for(b->options->position_error * toile_scene_fps(b->scene));
         status = place_inputs(b, b->first);
     }
+    if (status >= 0)
+        status = settle(b);
     if (status >= 0)
         status = create_cache(b, NULL, 0);
     if (status < 0)

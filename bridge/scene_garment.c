@@ -171,6 +171,9 @@ static toile_status load_mesh(loader *l, const json_t *object, const toile_place
     if (status != TOILE_OK)
         goto out;
     l->files = toile_hash(l->files, &obj.hash, sizeof obj.hash);
+    status = toile_scene_take_loose_edges(l, object, place, obj.lines, obj.line_count);
+    if (status != TOILE_OK)
+        goto out;
 
     corner_uv = toile_alloc(l->memory, (size_t)obj.corner_count, 2 * sizeof *corner_uv);
     if (!corner_uv) {
@@ -260,6 +263,7 @@ void toile_scene_free_garments(toile_scene *scene) {
     for (int i = 0; i < scene->garment_count; i++) {
         toile_free(&scene->memory, scene->garments[i].name);
         toile_free(&scene->memory, scene->garments[i].start);
+        toile_free(&scene->memory, scene->garments[i].begin);
         toile_scene_drop_pattern(&scene->memory, &scene->garments[i]);
     }
     toile_free(&scene->memory, scene->garments);

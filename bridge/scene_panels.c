@@ -231,23 +231,9 @@ static toile_status read_seams(const loader *l, const json_t *object, const toil
         const json_t *item = json_array_get(seams, (size_t)i);
         toile_place here = {&seams_place, NULL, (size_t)i};
         toile_pattern_seam *seam = &p->seams[i];
-        seam->seam = toile_default_seam();
-        seam->seam.name = read_text(item, "name", NULL);
-        read_number(item, "strength", &seam->seam.strength);
-        read_number(item, "fold_angle", &seam->seam.fold_angle);
-        seam->seam.fold_angle *= M_PI / 180;
-        if (json_object_get(item, "frames")) {
-            int first = 0, last = 0;
-            toile_status status = toile_scene_read_frames(l, item, &here, &first, &last);
-            if (status != TOILE_OK)
-                return status;
-            seam->seam.begin = (first - l->scene->first) / l->scene->fps;
-            seam->seam.duration = (last - first) / l->scene->fps;
-        }
-        if (json_object_get(item, "release")) {
-            read_number(item, "release", &seam->seam.release);
-            seam->seam.release = (seam->seam.release - l->scene->first) / l->scene->fps;
-        }
+        toile_status status = toile_scene_read_seam(l, item, &here, &seam->seam);
+        if (status != TOILE_OK)
+            return status;
         for (int k = 0; k < 2; k++) {
             const char *key = k == 0 ? "a" : "b";
             const json_t *list = json_object_get(item, key);
@@ -257,7 +243,7 @@ static toile_status read_seams(const loader *l, const json_t *object, const toil
             for (size_t j = 0; j < json_array_size(list); j++, side++) {
                 toile_place side_place = {&list_place, NULL, j};
                 const json_t *part = json_array_get(list, j);
-                toile_status status =
+                status =
                     toile_scene_find_edge(l, part, panels, g, &side_place, &side->panel, &side->edge);
                 if (status != TOILE_OK)
                     return status;

@@ -233,6 +233,105 @@ static const rule PANEL = {
 };
 static const rule PANEL_MAP = {.form = MAP, .item = &PANEL, .says = "use {\"panel name\": {\"fabric\": ...}}"};
 
+/* ---- shaping; seams of patterns are below ---- */
+
+static const rule SELECT; /* among the pins */
+INTEGER_RULE(VERTEX, 0, 2147483647, "a vertex is a whole number, counted from 0");
+LIST_RULE(VERTEX_PAIR, 2, 2, VERTEX, "use [vertex, vertex]");
+LIST_RULE(VERTEX_PAIRS, 1, 100000000, VERTEX_PAIR, "use a list of pairs [vertex, vertex], counted from 0");
+NUMBER_RULE(FOLD_ANGLE, -180, 180, "an angle is in degrees, -180 to 180");
+POSITIVE_RULE(STRENGTH, 1e6, "a strength is in N/m, greater than 0 and at most 1000000");
+/* clang-format off */
+#define SEAM_MEMBERS                                                                                                    \
+    {"name", &NAME_RULE, false, NULL, "For messages"},                                                                  \
+    {"strength", &STRENGTH, false, "100", "Largest pull while it is sewn, in N per metre"},                             \
+    {"fold_angle", &FOLD_ANGLE, false, "0", "Angle at rest across it, degrees: 0 flat, positive folds right sides together"}, \
+    {"frames", &FRAMES, false, NULL,                                                                                    \
+     "First and last frame of sewing; else the first second. With \"settle\" they count from its beginning"},           \
+    {"release", &FRAME, false, NULL, "Frame at which it comes apart; else it stays"}
+/* clang-format on */
+static const rule SEWN = {
+    .form = OBJECT,
+    .says = "use {\"pairs\": [[0, 10], ...]} or {\"loose_edges\": true}",
+    .members = (const member[]){
+        {"pairs", &VERTEX_PAIRS, false, NULL, "Vertices that become one, two by two, counted from 0"},
+        {"loose_edges", &BOOLEAN_RULE, false, NULL, "The edges of the OBJ file that no face has (l): sewing edges in Blender"},
+        SEAM_MEMBERS,
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"pairs", "loose_edges"}}, {0}},
+};
+LIST_RULE(SEWING, 0, 100000, SEWN, "use a list of at most 100000 seams");
+
+static const rule NUMBER_KEY = {
+    .form = OBJECT,
+    .says = "use {\"frame\": 1, \"value\": 0}",
+    .members = (const member[]){
+        {"frame", &KEY_FRAME, true, NULL, "Frame of this key; frames increase from key to key"},
+        {"value", &ANGLE, true, NULL, "Value at this frame; straight lines between keys"},
+        {0}},
+};
+LIST_RULE(NUMBER_KEYS, 1, 100000, NUMBER_KEY, NULL);
+NUMBER_RULE(FACTOR, 0.001, 1000, "a factor is 0.001 to 1000; 1 changes nothing");
+LIST_RULE(FACTORS, 1, 100000000, FACTOR, "use a list of factors, one for each vertex");
+static const rule FABRIC_MAP = {
+    .form = OBJECT,
+    .says = "use {\"property\": \"density\", \"values\": [...]}",
+    .members = (const member[]){
+        {"property", &NAME_RULE, true, NULL, "A property of the fabric, or scale_u, scale_v: rest scales"},
+        {"values", &FACTORS, false, NULL, "Factor at every vertex"},
+        {"select", &SELECT, false, NULL, "Vertices that have the factor \"value\"; the others have 1"},
+        {"value", &FACTOR, false, NULL, "With select"},
+        {"keys", &NUMBER_KEYS, false, NULL, "How much of the map acts at frames: 0 none, 1 all of it. It is stepped frame by frame"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"values", "select"}}, {FIRST_NEEDS_ONE, {"select", "value"}},
+                                {FIRST_NEEDS_ONE, {"value", "select"}}, {0}},
+};
+LIST_RULE(MAPS, 0, 1000, FABRIC_MAP, "use a list of at most 1000 maps");
+static const rule CREASE = {
+    .form = OBJECT,
+    .says = "use {\"edges\": [[0, 1], ...], \"angle\": 90}",
+    .members = (const member[]){
+        {"edges", &VERTEX_PAIRS, false, NULL, "Pairs of neighbouring vertices"},
+        {"select", &SELECT, false, NULL, "All edges between selected vertices"},
+        {"angle", &FOLD_ANGLE, true, NULL, "At rest, degrees: 0 flat, positive folds right sides together"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"edges", "select"}}, {0}},
+};
+LIST_RULE(CREASES, 0, 10000, CREASE, "use a list of at most 10000 creases");
+POSITIVE_RULE(BAND_STIFFNESS, 1e6, "a band's stiffness is in N, greater than 0 and at most 1000000");
+static const rule BAND = {
+    .form = OBJECT,
+    .says = "use {\"select\": {\"edges\": [\"v1\"]}, \"scale\": 0.8}",
+    .members = (const member[]){
+        {"edges", &VERTEX_PAIRS, false, NULL, "Pairs of neighbouring vertices"},
+        {"select", &SELECT, false, NULL, "All edges between selected vertices"},
+        {"stiffness", &BAND_STIFFNESS, false, "20", "N per unit of strain"},
+        {"scale", &REST_SCALE, false, "1", "Rest length relative to the cloth it is sewn to"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"edges", "select"}}, {0}},
+};
+LIST_RULE(BANDS, 0, 10000, BAND, "use a list of at most 10000 elastic bands");
+NUMBER_RULE(PASCALS, -1e6, 1e6, "a pressure is in N/m^2, -1000000 to 1000000");
+static const rule PRESSURE_OF = {
+    .form = OBJECT,
+    .says = "use {\"value\": 100}",
+    .members = (const member[]){
+        {"value", &PASCALS, false, NULL, "In N/m^2, on the back of the cloth: positive pushes towards the right side"},
+        {"keys", &NUMBER_KEYS, false, NULL, "Values at frames, in N/m^2"},
+        {"panel", &NAME_RULE, false, NULL, "Else on all of them"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"value", "keys"}}, {0}},
+};
+LIST_RULE(PRESSURES, 0, 1000, PRESSURE_OF, "use a list, one for each panel or one for all");
+/* clang-format off */
+#define SHAPING_MEMBERS                                                                                                 \
+    {"sewing", &SEWING, false, NULL, "Pairs of vertices that are pulled together and become one"},                      \
+    {"maps", &MAPS, false, NULL, "Factors on properties of the fabric from vertex to vertex"},                          \
+    {"creases", &CREASES, false, NULL, "Edges that are bent at rest: pleats, creases"},                                 \
+    {"elastic", &BANDS, false, NULL, "Elastic along edges"},                                                            \
+    {"pressure", &PRESSURES, false, NULL, "What pushes on its panels"}
+/* clang-format on */
+
 /* ---- sewing patterns ---- */
 
 LIST_RULE(CONTROLS, 1, 2, FLAT_POINT, "use one point for a quadratic Bezier, two for a cubic one");
@@ -307,19 +406,13 @@ static const rule SEAM_SIDE = {
         {0}},
 };
 LIST_RULE(SEAM_SIDES, 1, 10000, SEAM_SIDE, "use a list of edges");
-NUMBER_RULE(FOLD_ANGLE, -180, 180, "an angle is in degrees, -180 to 180");
-POSITIVE_RULE(STRENGTH, 1e6, "a strength is in N/m, greater than 0 and at most 1000000");
 static const rule SEAM = {
     .form = OBJECT,
     .says = "use {\"a\": [{\"panel\": ..., \"edge\": ...}], \"b\": [...]}",
     .members = (const member[]){
-        {"name", &NAME_RULE, false, NULL, "For messages"},
         {"a", &SEAM_SIDES, true, NULL, "Edges of one side, one after the other"},
         {"b", &SEAM_SIDES, true, NULL, "Edges of the other side; both begin at the same end. What is longer is gathered"},
-        {"strength", &STRENGTH, false, "100", "Largest pull while it is sewn, in N per metre"},
-        {"fold_angle", &FOLD_ANGLE, false, "0", "Angle at rest across it, degrees: 0 flat, positive folds right sides together"},
-        {"frames", &FRAMES, false, NULL, "First and last frame of sewing; else the first second"},
-        {"release", &FRAME, false, NULL, "Frame at which it comes apart; else it stays"},
+        SEAM_MEMBERS,
         {0}},
 };
 LIST_RULE(SEAMS, 0, 100000, SEAM, "use a list of at most 100000 seams");
@@ -365,6 +458,7 @@ static const rule GARMENT = {
         {"edge_length", &SIZE, false, "0.01", "Length of the mesh's edges in panels that give none, in metres"},
         {"keep_start_angles", &BOOLEAN_RULE, false, "false",
          "Whether the folds of the file are at rest; else flat is"},
+        SHAPING_MEMBERS,
         {"place", &PLACE, false, NULL, "Where it starts"},
         {0}},
     .demands = (const demand[]){
@@ -472,7 +566,6 @@ CHOICE_RULE(CORNER, "u0v0", "u1v0", "u0v1", "u1v1");
 LIST_RULE(CORNERS, 1, 4, CORNER, NULL);
 CHOICE_RULE(EDGE, "u0", "u1", "v0", "v1");
 LIST_RULE(EDGES, 1, 4, EDGE, NULL);
-INTEGER_RULE(VERTEX, 0, 2147483647, "a vertex is a whole number, counted from 0");
 LIST_RULE(VERTICES, 1, 100000000, VERTEX, "use a list of vertices, counted from 0");
 static const rule BALL = {
     .form = OBJECT,
@@ -509,6 +602,8 @@ static const rule SELECT = {
                                 {0}},
 };
 CHOICE_RULE(AXES, "xyz", "x", "y", "z", "xy", "xz", "yz");
+NUMBER_RULE(PIN_STIFFNESS, 0, 1e9, "a stiffness is in N/m, 0 to 1e9");
+LIST_RULE(CURVE, 2, 1000000, POINT, "use a list of two or more points [x, y, z]");
 static const rule PIN = {
     .form = OBJECT,
     .says = "use {\"garment\": ..., \"select\": {...}}",
@@ -518,13 +613,20 @@ static const rule PIN = {
         {"select", &SELECT, true, NULL, "What is held: everything that any of these selects"},
         {"frames", &FRAMES, false, NULL, "First and last frame at which it holds; else all"},
         {"axes", &AXES, false, "\"xyz\"", "World axes along which it holds"},
-        {"motion", &PIN_MOTION, false, NULL, "Where it goes, from the start"},
+        {"stiffness", &PIN_STIFFNESS, false, "0", "Of a spring to each vertex, in N/m; 0 holds rigidly"},
+        {"surface", &NAME_RULE, false, NULL,
+         "Name of a collider on whose surface it stays where it is when it comes on: the nearest triangle of a mesh"},
+        {"curve", &CURVE, false, NULL, "Points of a line that its vertices slide along, in metres"},
+        {"motion", &PIN_MOTION, false, NULL, "Where it or its curve goes, from the start"},
         {"follow", &NAME_RULE, false, NULL,
          "Name of a collider that it rides on: not of a sequence of files"},
         {"track", &NAME_RULE, false, NULL,
          "Where its vertices are at every frame: a track of the job, by rising vertex number"},
         {0}},
-    .demands = (const demand[]){{NOT_TOGETHER, {"motion", "follow", "track"}}, {0}},
+    .demands = (const demand[]){{NOT_TOGETHER, {"motion", "follow", "track", "surface"}},
+                                {NOT_TOGETHER, {"curve", "follow", "track", "surface"}},
+                                {NOT_TOGETHER, {"curve", "axes"}},
+                                {0}},
 };
 LIST_RULE(PINS, 0, 1000, PIN, "use a list of at most 1000 pins");
 
@@ -532,6 +634,26 @@ LIST_RULE(PINS, 0, 1000, PIN, "use a list of at most 1000 pins");
 
 static const rule SETTINGS = {.form = OBJECT, .says = "use {\"id\": value} with ids of `toile settings`",
                               .fields = toile_settings_fields};
+INTEGER_RULE(SETTLE_FRAMES, 1, 100000, "settling takes 1 to 100000 frames");
+POSITIVE_RULE(SETTLE_SPEED, 100, "a speed is in m/s, greater than 0");
+static const rule SETTLE = {
+    .form = OBJECT,
+    .says = "use {\"frames\": 100}",
+    .members = (const member[]){
+        {"frames", &SETTLE_FRAMES, true, NULL,
+         "At most so many frames before the first one, with colliders as they are there. Pins whose frames end before the "
+         "first hold meanwhile"},
+        {"speed", &SETTLE_SPEED, false, "0.01", "Root mean square of the cloth's speed, in m/s, that counts as rest"},
+        {0}},
+};
+static const rule START = {
+    .form = OBJECT,
+    .says = "use {\"cache\": \"draped.h5\", \"frame\": 40}",
+    .members = (const member[]){
+        {"cache", &FILE_RULE, true, NULL, "A bake of the same garments, by their names"},
+        {"frame", &FRAME, false, NULL, "Else its last"},
+        {0}},
+};
 static const rule SCENE = {
     .form = OBJECT,
     .says = "a scene is an object: {\"toile\": 1, \"garments\": [...]}",
@@ -549,6 +671,8 @@ static const rule SCENE = {
         {"garments", &GARMENTS, true, NULL, "What is simulated"},
         {"colliders", &COLLIDERS, false, NULL, "What it collides with"},
         {"pins", &PINS, false, NULL, "What is held"},
+        {"start", &START, false, NULL, "Garments begin as in a frame of a cache, seams that are closed there welded"},
+        {"settle", &SETTLE, false, NULL, "Comes to rest before the first frame, which then is the draped garment"},
         {0}},
 };
 

@@ -269,6 +269,15 @@ static toile_status check_edges(toile_world *w, int garment, const int *edges, i
     return TOILE_OK;
 }
 
+toile_status toile_add_seam(toile_world *w, int garment, const toile_seam *seam, const int *pairs, int count) {
+    toile_status status = check_edges(w, garment, pairs, count);
+    if (status != TOILE_OK)
+        return status;
+    if (!seam)
+        return missing(w, "the seam");
+    return toile_garment_sew(&w->memory, &w->garments[garment], seam, pairs, count, &w->error);
+}
+
 toile_status toile_add_map(toile_world *w, int garment, const char *property, const double *factors, int *map) {
     toile_status status = not_built(w);
     if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK)

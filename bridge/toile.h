@@ -84,6 +84,8 @@ typedef struct toile_mesh {
 } toile_mesh;
 TOILE_API toile_status toile_add_mesh(toile_world *world, const toile_mesh *mesh, int *garment);
 
+/* Sews pairs of a garment's vertices, (count x 2): another way than toile_mesh has, for grids too. */
+TOILE_API toile_status toile_add_seam(toile_world *world, int garment, const toile_seam *seam, const int *pairs, int count);
 /* A factor for each vertex, (vertex_count), on a property of the fabric, or on the rest scales: "scale_u", "scale_v". */
 TOILE_API toile_status toile_add_map(toile_world *world, int garment, const char *property, const double *factors, int *map);
 /* Edges, as pairs of neighbouring vertices (count x 2), that are bent at rest, rad; positive folds the fronts together. */

@@ -284,6 +284,38 @@ static toile_status copy_seams(toile_memory *memory, const toile_garment_input *
     return status == TOILE_OK ? measure_stitches(memory, g, error) : status;
 }
 
+toile_status toile_garment_sew(toile_memory *memory, toile_garment *g, const toile_seam *seam, const int *pairs, int count,
+                               toile_error *error) {
+    size_t seams = (size_t)g->seam_count, stitches = (size_t)g->stitch_count, more = count > 0 ? (size_t)count : 0;
+    int had = g->stitch_count;
+    toile_seam *grown = toile_grow(memory, g->seams, seams, seams + 1, sizeof *grown);
+    g->seams = grown ? grown : g->seams;
+    toile_stitch *list = grown ? toile_grow(memory, g->stitches, stitches, stitches + more, sizeof *list) : NULL;
+    g->stitches = list ? list : g->stitches;
+    double *lengths = list ? toile_grow(memory, g->stitch_lengths, stitches, stitches + more, sizeof *lengths) : NULL;
+    g->stitch_lengths = lengths ? lengths : g->stitch_lengths;
+    char *name = lengths ? toile_copy_text(memory, seam->name ? seam->name : "") : NULL;
+    if (!name)
+        return toile_fail_memory(error, "a seam");
+    g->seams[g->seam_count] = *seam;
+    g->seams[g->seam_count++].name = name;
+    for (int i = 0; i < count; i++)
+        if (pairs[2 * i] != pairs[2 * i + 1])
+            g->stitches[g->stitch_count++] = (toile_stitch){g->seam_count - 1, pairs[2 * i], pairs[2 * i + 1]};
+    const toile_garment_input all = {.name = g->name, .vertex_count = g->vertex_count, .seam_count = g->seam_count,
+                                     .stitch_count = g->stitch_count, .seams = g->seams, .stitches = g->stitches};
+    toile_status status = check_seams(&all, error);
+    if (status == TOILE_OK)
+        status = check_closed(memory, g, error);
+    if (status == TOILE_OK)
+        status = measure_stitches(memory, g, error);
+    if (status != TOILE_OK) {
+        g->stitch_count = had;
+        toile_free(memory, (char *)g->seams[--g->seam_count].name);
+    }
+    return status;
+}
+
 toile_status toile_garment_make(toile_memory *memory, const toile_garment_input *in, int fabric_count,
                                 toile_garment *g, toile_error *error) {
     toile_status status;

@@ -60,6 +60,9 @@ typedef struct toile_garment_input {
  * sew two corners of a triangle together. */
 toile_status toile_garment_make(toile_memory *memory, const toile_garment_input *input, int fabric_count,
                                 toile_garment *garment, toile_error *error);
+/* One more seam: pairs of vertices, (count x 2). */
+toile_status toile_garment_sew(toile_memory *memory, toile_garment *garment, const toile_seam *seam, const int *pairs,
+                               int count, toile_error *error);
 void toile_garment_free(toile_memory *memory, toile_garment *garment);
 
 #endif

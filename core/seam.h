@@ -5,13 +5,12 @@
 #include "status.h"
 
 /* Edges that are sewn together. From `begin` on the pull brings their pairs of vertices together within `duration`; pairs
- * that have closed are then welded into one particle with several (u, v). Start from toile_default_seam(). Times are those
- * of the simulation, s: 0 is where it starts unless toile_set_time said otherwise. */
+ * that have closed are then welded into one particle with several (u, v). Start from toile_default_seam(). */
 typedef struct toile_seam {
     const char *name;      /* or null */
-    double begin;          /* sewing starts, s */
+    double begin;          /* sewing starts, s after the simulation does */
     double duration;       /* time in which the pairs close, s, >= 0 */
-    double release;        /* the seam comes apart again, s; infinite: never */
+    double release;        /* the seam comes apart again, s of toile_time; infinite: never */
     double fold_angle;     /* at rest across the welded seam, rad: 0 is flat, positive folds the fronts together */
     double strength;       /* largest pull while sewing, N per metre of seam, > 0 */
 } toile_seam;

@@ -29,9 +29,9 @@ typedef struct schedule {
     double force;  /* relative to the strength */
 } schedule;
 
-static schedule at_time(const toile_seam *seam, double time, bool may_grow) {
-    schedule s = {.on = time >= seam->begin && time < seam->release, .left = 1, .force = 1};
-    double since = time - seam->begin;
+static schedule at_time(const toile_seam *seam, double time, double start, bool may_grow) {
+    double since = time - start - seam->begin;
+    schedule s = {.on = since >= 0 && time < seam->release, .left = 1, .force = 1};
     if (!s.on)
         return s;
     if (since < seam->duration) {
@@ -90,7 +90,7 @@ void toile_evaluate_ties(toile_sim *sim, const double *x, const double *v, const
     for (int k = 0; k < s->tie_count; k++) {
         schedule plan = {.on = true, .left = 1, .force = 1};
         if (s->tie_seam[k] >= 0)
-            plan = at_time(toile_sim_seam(sim, s->tie_seam[k]), sim->state.time, may_grow);
+            plan = at_time(toile_sim_seam(sim, s->tie_seam[k]), sim->state.time, sim->begin_time, may_grow);
         int e = s->tie_begin + k;
         evaluate(s, e, &plan, x, v, d, h, sim->work.spring + (size_t)e * TOILE_SPRING_RECORD);
     }

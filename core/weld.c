@@ -28,7 +28,7 @@ static bool is_due(const toile_sim *sim, const toile_seam *seam, bool welded, do
     double time = sim->state.time + 1e-9;
     if (time >= seam->release)
         return false;
-    return welded || (time >= seam->begin + seam->duration && gap <= fmin(MET_SHARE * length, MET_MOST));
+    return welded || (time >= sim->begin_time + seam->begin + seam->duration && gap <= fmin(MET_SHARE * length, MET_MOST));
 }
 
 int toile_sim_open_stitches(const toile_sim *sim, double *widest) {
