@@ -21,6 +21,8 @@
 #define FIT_EDGE 0.035                  /* m, of the mesh that is placed */
 #define FIELD_STEP 0.02                 /* m, of the distances from the body */
 
+#define HOLD 20.0                       /* N/m, of what ties named edges to the body */
+
 /* The plan of a drape at 24 frames a second: sewn without weight, then weight comes, then time to come to rest. */
 enum { FPS = 24, FIRST = 1, SEWN = 37, WEIGHT = 49, HELD = 61, LAST = 169 };
 
@@ -229,7 +231,8 @@ static json_t *side_json(const import *in, const toile_pattern_side *side) {
     return object;
 }
 
-/* Edges that the reference attaches to the body while it is sewn. They keep their height, so that nothing slips. */
+/* Edges that the reference attaches to the body. Sewing has no weight and needs none of it: shoulders must be free to find
+ * their height. While weight comes they are tied to the body where they are by then, so that nothing slips. */
 static json_t *pins_json(const import *in, const char *garment) {
     static const char *const HELD_LABELS[] = {"lower_interface", "strapless_top", "right_collar", "left_collar", NULL};
     json_t *edges = json_array();
@@ -245,8 +248,8 @@ static json_t *pins_json(const import *in, const char *garment) {
         json_decref(edges);
         return json_array();
     }
-    return json_pack("[{s:s,s:s,s:{s:o},s:[i,i],s:s}]", "name", "while sewn", "garment", garment, "select", "panel_edges", edges,
-                     "frames", FIRST, HELD, "axes", "z");
+    return json_pack("[{s:s,s:s,s:{s:o},s:[i,i],s:s,s:f}]", "name", "while weight comes", "garment", garment, "select",
+                     "panel_edges", edges, "frames", SEWN, HELD, "surface", "body", "stiffness", HOLD);
 }
 
 static json_t *scene_json(const import *in, const char *name, const char *body) {

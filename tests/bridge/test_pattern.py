@@ -160,7 +160,7 @@ def test_import_is_sewn(folder):
             if a < panels <= b and np.allclose(sides[a], sides[b], atol=1e-6) and abs(sides[a][1] + 0.26) > 0.255:
                 gaps.append((np.linalg.norm(first[a] - first[b]), np.linalg.norm(last[a] - last[b])))
     assert len(gaps) >= 16, len(gaps)
-    assert max(g[0] for g in gaps) > 0.01 and max(g[1] for g in gaps) < 1e-4, gaps
+    assert max(g[0] for g in gaps) > 0.005 and max(g[1] for g in gaps) < 1e-4, gaps
 
 
 def test_bodies_of_other_units_and_axes(folder):
@@ -256,7 +256,8 @@ def test_scene_of_panels(folder):
     bake(scene, fine, 1, "--set", "garments.g.edge_length=0.02")
     import h5py
     with h5py.File(cache) as a, h5py.File(fine) as b:
-        assert a["garments/g/positions"].shape[1] == 2 * 25 and b["garments/g/positions"].shape[1] > 180
+        coarse, many = a["garments/g/positions"].shape[1], b["garments/g/positions"].shape[1]
+        assert 45 < coarse < 65 and 200 < many < 300, (coarse, many)
         still = a["garments/g/positions"][:]
     assert abs(still[0] - still[-1]).max() > 1e-3, "nothing moves"
 
