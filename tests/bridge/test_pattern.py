@@ -117,8 +117,10 @@ def test_import_makes_a_scene(folder):
     assert garment["fabric"] == "denim" and garment["edge_length"] == 0.04
     assert [p["name"] for p in garment["panels"]] == ["front", "back"] and len(garment["seams"]) == 2
     assert content["colliders"][0]["obj"] == "figure.obj", content["colliders"]
-    held = content["pins"][0]["select"]["panel_edges"]
+    held = [pin["select"]["panel_edges"][0] for pin in content["pins"]]
     assert {(h["panel"], h["edge"]) for h in held} == {("front", 2), ("back", 1)}, held
+    up = content["pins"][0]["motion"]["keys"][1]["translate"][2]
+    assert abs(up - (1.7 * 0.71 - 1.0)) < 0.03, f"waists go where an egg is narrowest above its middle; up by {up}"
     assert content["settings"]["gravity_delay"] > 0
     front = garment["panels"][0]
     assert abs(front["outline"][1]["from"][0] - 0.52) < 1e-9, "centimetres became metres"
