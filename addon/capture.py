@@ -205,6 +205,9 @@ class Capture:
                  "keep_start_angles": ob.toile.garment.keep_folds}
         if differing:
             entry["panels"] = differing
+        sewn = mesh_read.sewing_edges(ob.data)
+        if sewn:
+            entry["sewing"] = [{"name": "loose edges", "pairs": sewn}]
         self._garments_json.append(entry)
         held = self._pins[name] = mesh_read.pinned(ob)
         if len(held):

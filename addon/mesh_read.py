@@ -144,6 +144,15 @@ def pinned(ob):
     return found
 
 
+def sewing_edges(mesh):
+    """Edges that no face has, as pairs of vertices: Blender's own cloth sews along these."""
+    if len(mesh.edges) == 0:
+        return []
+    loose = numpy.ones(len(mesh.edges), bool)
+    loose[_get(mesh.loops, "edge_index", numpy.int32)] = False
+    return _get(mesh.edges, "vertices", numpy.int32, 2).reshape(-1, 2)[loose].tolist()
+
+
 # ---- panels and fabrics ----
 
 def fabric(garment):

@@ -575,6 +575,40 @@ static double stretch_of(const toile_garment_view *garment, const float *positio
     return sqrt(fmax(along_u, along_v)) - 1;
 }
 
+static int compare_places(const void *a, const void *b) {
+    const double *p = *(const double *const *)a, *q = *(const double *const *)b;
+    for (int k = 0; k < 3; k++)
+        if (p[k] != q[k])
+            return p[k] < q[k] ? -1 : 1;
+    return p < q ? -1 : p > q;
+}
+
+/* Seam twins: vertices of a garment that seams have made one stand at one place to the last bit, and are one here. Corners
+ * of the triangles that use the others are changed to the first of them. */
+static toile_status join_twins(toile_memory *memory, const double *points, int count, int *corners, size_t corner_count,
+                               int base, toile_error *error) {
+    const double **order = toile_alloc(memory, (size_t)count, sizeof *order);
+    int *first = toile_alloc(memory, (size_t)count, sizeof *first);
+    if (!order || !first) {
+        toile_free(memory, order);
+        toile_free(memory, first);
+        return toile_fail_memory(error, "the vertices of a frame");
+    }
+    for (int i = 0; i < count; i++)
+        order[i] = points + 3 * (size_t)i;
+    qsort(order, (size_t)count, sizeof *order, compare_places);
+    for (int i = 0; i < count; i++) {
+        int own = (int)((order[i] - points) / 3);
+        bool twin = i > 0 && memcmp(order[i], order[i - 1], 3 * sizeof(double)) == 0;
+        first[own] = twin ? first[(order[i - 1] - points) / 3] : own;
+    }
+    for (size_t i = 0; i < corner_count; i++)
+        corners[i] = base + first[corners[i] - base];
+    toile_free(memory, order);
+    toile_free(memory, first);
+    return TOILE_OK;
+}
+
 /* All garments as one surface, so that one pass finds a garment's crossings with itself and with the others.
  */
 static toile_status join_garments(toile_memory *memory, int count, const toile_garment_view *garments,
@@ -592,12 +626,17 @@ static toile_status join_garments(toile_memory *memory, int count, const toile_g
         status = toile_fail_memory(error, "the garments of a frame");
         goto out;
     }
-    for (int g = 0; g < count; g++) {
-        for (size_t i = 0; i < 3 * (size_t)garments[g].triangle_count; i++)
-            triangles[face++] = garments[g].triangles[i] + (int)(vertex / 3);
+    for (int g = 0; g < count && status >= 0; g++) {
+        size_t base = vertex / 3, corners = 3 * (size_t)garments[g].triangle_count;
+        for (size_t i = 0; i < corners; i++)
+            triangles[face + i] = garments[g].triangles[i] + (int)base;
         for (size_t i = 0; i < 3 * (size_t)garments[g].vertex_count; i++)
             (*points)[vertex++] = (double)positions[g][i];
+        status = join_twins(memory, *points + 3 * base, garments[g].vertex_count, triangles + face, corners, (int)base, error);
+        face += corners;
     }
+    if (status < 0)
+        goto out;
     *point_count = (int)vertices;
     status = toile_surface_create(memory, (int)vertices, *points, (int)faces, triangles, cloth, error);
 out:

@@ -71,9 +71,11 @@ static void describe(const toile_progress *progress, int frame, double eta,
     int used = snprintf(text, size, "frame %d/%d  %d %%  %.3g s/frame  ETA %s", done, frames,
                         100 * done / frames, progress->seconds_per_frame, left);
     if (statistics && used > 0 && (size_t)used < size)
-        snprintf(text + used, size - (size_t)used,
-                 "  %lld steps  %lld iterations  stretch %.1f %%  %d contacts", (long long)statistics->steps,
-                 (long long)statistics->iterations, 100 * statistics->max_stretch, statistics->contacts);
+        used += snprintf(text + used, size - (size_t)used,
+                         "  %lld steps  %lld iterations  stretch %.1f %%  %d contacts", (long long)statistics->steps,
+                         (long long)statistics->iterations, 100 * statistics->max_stretch, statistics->contacts);
+    if (statistics && statistics->open_stitches && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, "  %d stitches open", statistics->open_stitches);
 }
 
 static void draw_bar(toile_progress *progress, int frame, const char *text) {

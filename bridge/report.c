@@ -146,6 +146,10 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "penetrations", json_integer(last.penetrations));
     put(object, "deepest", real(last.deepest));
     put(object, "intersections", json_integer(facts->intersections));
+    put(object, "particles", json_integer(last.particles));
+    put(object, "open_stitches", json_integer(last.open_stitches));
+    put(object, "widest_gap", real(last.widest_gap));
+    put(object, "speed", real(last.speed));
     put(object, "kinetic_energy", real(last.kinetic_energy));
     put(object, "elastic_energy", real(last.elastic_energy));
     put(object, "potential_energy", real(last.potential_energy));

@@ -650,9 +650,12 @@ static const rule START = {
     .form = OBJECT,
     .says = "use {\"cache\": \"draped.h5\", \"frame\": 40}",
     .members = (const member[]){
-        {"cache", &FILE_RULE, true, NULL, "A bake of the same garments, by their names"},
+        {"cache", &FILE_RULE, false, NULL, "A bake of the same garments, by their names"},
         {"frame", &FRAME, false, NULL, "Else its last"},
+        {"track", &NAME_RULE, false, NULL,
+         "Tracks of the job, this name and that of each garment: positions, then velocities"},
         {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"cache", "track"}}, {FIRST_NEEDS_ONE, {"frame", "cache"}}, {0}},
 };
 static const rule SCENE = {
     .form = OBJECT,

@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "hash.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +35,41 @@ static toile_status read_start(const loader *l, toile_cache *cache, int index, c
     return status < 0 ? status : TOILE_OK;
 }
 
+/* The same from a job, which a scene with its cache was packed into. */
+static toile_status read_start_track(loader *l, const char *name, const toile_place *place, garment *g) {
+    toile_job_track info;
+    int track;
+    char whole[300];
+    snprintf(whole, sizeof whole, "%.128s %.128s", name, g->name);
+    toile_status status = toile_scene_need_job(l, place);
+    if (status == TOILE_OK)
+        status = toile_job_file_find_track(l->scene->job, whole, &track, &info, l->error);
+    if (status != TOILE_OK)
+        return status;
+    if (info.vertex_count != g->vertex_count)
+        return REFUSE(place, "\"%.200s\" has %d positions; garment \"%.64s\" has %d vertices", whole, info.vertex_count, g->name,
+                      g->vertex_count);
+    size_t n = 3 * (size_t)g->vertex_count;
+    l->files = toile_hash(l->files, &info.checksum, sizeof info.checksum);
+    if (!(g->begin = toile_alloc(l->memory, 2 * n, sizeof *g->begin)))
+        return no_memory(l);
+    for (int k = 0; k < 2 && status == TOILE_OK; k++)
+        status = toile_job_file_read_track(l->scene->job, track, k, g->begin + (size_t)k * n, l->error);
+    return status;
+}
+
 toile_status toile_scene_load_start(loader *l) {
     toile_scene *scene = l->scene;
     json_t *start = json_object_get(l->root, "start");
     const char *file = read_text(start, "cache", NULL);
     toile_place start_place = {&WHOLE, "start", 0}, here = {&start_place, "cache", 0}, frame_place = {&start_place, "frame", 0};
+    const char *name = read_text(start, "track", NULL);
+    toile_place track_place = {&start_place, "track", 0};
+    for (int i = 0; name && i < scene->garment_count; i++) {
+        toile_status status = read_start_track(l, name, &track_place, &scene->garments[i]);
+        if (status != TOILE_OK)
+            return status;
+    }
     if (!file)
         return TOILE_OK;
     char *seen = toile_scene_path_of(scene, l->memory, file);

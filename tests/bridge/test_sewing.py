@@ -157,6 +157,11 @@ def settles(folder):
     moved = numpy.abs(y[2][[0, NU - 1]] - x[2][[0, NU - 1]]).max()
     assert moved < 1e-6, f"the pins moved by {moved}"
     bake(path, folder + "/b.h5", "--resume")
+    assert run("pack", path, "-o", folder + "/job.h5").returncode == 0
+    os.rename(folder + "/a.h5", folder + "/moved.h5")
+    bake(folder + "/job.h5", folder + "/c.h5")
+    assert hashes(folder + "/c.h5") == hashes(folder + "/b.h5")
+    os.rename(folder + "/moved.h5", folder + "/a.h5")
     done = bake(scene(folder, "bad.json", start={"cache": "a.h5", "frame": 9}), folder + "/c.h5", expect=3)
     assert "start.frame" in done.stderr and "1 to 3" in done.stderr, done.stderr
 

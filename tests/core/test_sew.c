@@ -66,7 +66,7 @@ static void give_up(toile_world *w) {
 
 /* Of the fabric, N m and s, if not 0; and of the solver. */
 static double bend, bend_damping;
-static const char *tolerance = "0.01";
+static const char *tolerance = "0.01", *solver = "auto", *integrator = "auto";
 
 static toile_world *world_of(const tube *t, const char *model, const char *threads, const toile_seam seams[2],
                              const char *gravity) {
@@ -79,7 +79,8 @@ static toile_world *world_of(const tube *t, const char *model, const char *threa
     if (bend > 0 && (toile_set_fabric(w, fabrics[0], "bend_warp", bend) < 0 || toile_set_fabric(w, fabrics[0], "bend_weft", bend) < 0 ||
                      toile_set_fabric(w, fabrics[0], "bend_damping", bend_damping) < 0))
         give_up(w);
-    if (toile_set(w, "solver_tolerance", tolerance) < 0 || toile_set(w, "cloth_model", model) < 0 || toile_set(w, "threads", threads) < 0 || toile_set(w, "gravity", gravity) < 0 ||
+    if (toile_set(w, "linear_solver", solver) < 0 || toile_set(w, "integrator", integrator) < 0 ||
+        toile_set(w, "solver_tolerance", tolerance) < 0 || toile_set(w, "cloth_model", model) < 0 || toile_set(w, "threads", threads) < 0 || toile_set(w, "gravity", gravity) < 0 ||
         toile_set(w, "drag_model", "none") < 0 || toile_add_mesh(w, &mesh, NULL) < 0 || toile_build(w) < 0)
         give_up(w);
     return w;
@@ -358,6 +359,107 @@ static void fold_angle(void) {
     bend = 0;
 }
 
+/* Every linear solver has the stitches in its matrix: the same answer. Every implicit integrator closes the seam. */
+static void solvers_and_integrators(void) {
+    static const char *const SOLVERS[] = {"auto", "mpcg", "upcg", "cholmod", "corepcg"};
+    static const char *const INTEGRATORS[] = {"bdf2", "imex", "aimex", "sbdf2", "newton"};
+    tube t;
+    toile_seam seams[2];
+    make_tube(&t, 0.02);
+    usual_seams(seams);
+    seams[0].duration = seams[1].duration = 0.1;
+    for (int m = 0; m < 2; m++) {
+        double first[3 * 2 * PANEL], x[3 * 2 * PANEL];
+        tolerance = "1e-9";
+        for (int k = 0; k < 5; k++) {
+            solver = SOLVERS[k];
+            toile_world *w = world_of(&t, MODELS[m], "1", seams, "0,0,-1");
+            run(w, 2, NULL);
+            toile_get_positions(w, 0, k ? x : first);
+            double off = 0;
+            for (int i = 0; k && i < 3 * 2 * PANEL; i++)
+                off = fmax(off, fabs(x[i] - first[i]));
+            CHECK(off < 1e-6, "%s, %s: %g m from auto", MODELS[m], SOLVERS[k], off);
+            toile_destroy(w);
+        }
+        solver = "auto";
+        tolerance = "0.01";
+        for (int k = 0; k < 5; k++) {
+            integrator = INTEGRATORS[k];
+            toile_world *w = world_of(&t, MODELS[m], "1", seams, "0,0,0");
+            double gap;
+            run(w, 6, NULL);
+            int open = toile_sim_open_stitches(toile_world_sim(w), &gap);
+            CHECK(open == 0, "%s, %s: %d open, widest %g m", MODELS[m], INTEGRATORS[k], open, gap);
+            toile_destroy(w);
+        }
+        integrator = "auto";
+    }
+}
+
+typedef struct counter {
+    int64_t calls, fail_at, live;
+} counter;
+
+static void *count_allocate(void *user, size_t size) {
+    counter *c = user;
+    if (c->calls++ == c->fail_at)
+        return NULL;
+    void *p = malloc(size);
+    c->live += p != NULL;
+    return p;
+}
+
+static void count_release(void *user, void *pointer) {
+    counter *c = user;
+    c->live -= pointer != NULL;
+    free(pointer);
+}
+
+/* All of sewing, shaping and pinning with the n-th allocation failing: said, nothing lost, and the next try succeeds. */
+static void failing_memory(void) {
+    tube t;
+    toile_seam seams[2];
+    make_tube(&t, 1e-5);
+    usual_seams(seams);
+    seams[0].duration = seams[1].duration = 0;
+    double factors[2 * PANEL], rail[6] = {-1, 0, 0, 1, 0, 0};
+    int edges[4] = {0, 1, 1, 2}, held[2] = {0, 4};
+    for (int i = 0; i < 2 * PANEL; i++)
+        factors[i] = 2;
+    uint64_t wanted = 0;
+    for (int64_t n = 0, done = 0; !done; n++) {
+        counter c = {.fail_at = n};
+        toile_hooks hooks = {count_allocate, count_release, NULL, &c};
+        toile_world *w = NULL;
+        int fabrics[2] = {0, 0};
+        toile_status s = toile_create(&hooks, &w);
+        toile_mesh mesh = mesh_of(&t, seams, fabrics);
+        toile_pin pin = {0, 2, held, {true, true, true}};
+        toile_collider ball = {.name = "ball", .shape = TOILE_SPHERE, .size = {0.1}, .position = {0, 0, -2}};
+        bool ok = s >= 0 && (s = toile_set(w, "threads", "1")) >= 0 && (s = toile_add_fabric(w, "cotton", NULL)) >= 0 &&
+                  (s = toile_add_mesh(w, &mesh, NULL)) >= 0 && (s = toile_add_map(w, 0, "density", factors, NULL)) >= 0 &&
+                  (s = toile_add_crease(w, 0, edges, 2, 1)) >= 0 && (s = toile_add_elastic(w, 0, edges, 2, 10, 0.9)) >= 0 &&
+                  (s = toile_add_collider(w, &ball, NULL)) >= 0 && (s = toile_add_pin(w, &pin, NULL)) >= 0 &&
+                  (s = toile_add_pin(w, &pin, NULL)) >= 0 && (s = toile_soften_pin(w, 0, 10)) >= 0 &&
+                  (s = toile_pin_to_collider(w, 0, 0)) >= 0 && (s = toile_pin_to_curve(w, 1, rail, 2)) >= 0 &&
+                  (s = toile_build(w)) >= 0;
+        if (ok && (s = toile_advance(w, 1.0 / 24)) < 0) { /* the weld failed: once more, now with memory */
+            CHECK(s == TOILE_NO_MEMORY, "allocation %lld: %s", (long long)n, toile_message(w));
+            CHECK(toile_advance(w, 1.0 / 24) == TOILE_OK, "allocation %lld: %s", (long long)n, toile_message(w));
+            CHECK(wanted == 0 || toile_state_hash(w) == wanted, "allocation %lld leaves other bits", (long long)n);
+            wanted = toile_state_hash(w);
+        } else if (ok) {
+            CHECK(wanted && toile_state_hash(w) == wanted, "other bits than after a failure");
+            done = 1;
+        } else {
+            CHECK(s == TOILE_NO_MEMORY, "allocation %lld: %s: %s", (long long)n, toile_status_name(s), toile_message(w));
+        }
+        toile_destroy(w);
+        CHECK(c.live == 0, "allocation %lld failing leaves %lld blocks", (long long)n, (long long)c.live);
+    }
+}
+
 static void refusals(void) {
     tube t;
     toile_seam seams[2];
@@ -394,6 +496,8 @@ int main(int argc, char **argv) {
     RUN(release);
     RUN(same_bits);
     RUN(fold_angle);
+    RUN(solvers_and_integrators);
+    RUN(failing_memory);
     RUN(refusals);
     FINISH();
 }
