@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "body_field.h"
+#include "body_waist.h"
 #include "obj.h"
 #include "pattern_fit.h"
 #include "pattern_garmentcode.h"
@@ -22,7 +23,7 @@
 #define FIELD_STEP 0.02                 /* m, of the distances from the body */
 
 /* The plan of a drape at 24 frames a second: sewn without weight, then weight comes, then time to come to rest. */
-enum { FPS = 24, FIRST = 1, SEWN = 37, WEIGHT = 49, HELD = 61, LAST = 169 };
+enum { FPS = 24, FIRST = 1, SEWN = 37, WEIGHT = 49, HELD = 73, LAST = 193 };
 
 typedef struct import {
     toile_memory memory;
@@ -36,6 +37,7 @@ typedef struct import {
     int *triangles;
     double body_scale;              /* of the file's positions */
     bool body_z_up;
+    double waist, girth;            /* where the body is narrowest, m: how high, how far around */
     toile_fit_report fit;
 } import;
 
@@ -229,24 +231,46 @@ static json_t *side_json(const import *in, const toile_pattern_side *side) {
     return object;
 }
 
-/* Edges that the reference attaches to the body while it is sewn. They keep their height, so that nothing slips. */
+/* Height of the middle of an edge where the panel starts. */
+static double height_of(const import *in, const toile_garmentcode_label *l) {
+    const toile_pattern_panel *p = &in->read.panels[l->panel];
+    double height = 0;
+    for (int k = 0; k < 2; k++) {
+        double place[3];
+        toile_pattern_place(p, p->edges[(l->edge + k) % p->loop_sizes[0]].curve.from, place);
+        height += 0.5 * place[1];
+    }
+    return height;
+}
+
+/* One edge kept at a height until weight has come: it goes `up` from its start while it is sewn. */
+static json_t *pin_json(const import *in, const toile_garmentcode_label *l, const char *garment, double up) {
+    json_t *pin = json_pack("{s:s,s:{s:[{s:s,s:i}]},s:[i,i],s:s}", "garment", garment, "select", "panel_edges", "panel",
+                            in->read.panels[l->panel].name, "edge", l->edge, "frames", FIRST, HELD, "axes", "z");
+    if (up != 0)
+        json_object_set_new(pin, "motion",
+                            json_pack("{s:[{s:i,s:[f,f,f]},{s:i,s:[f,f,f]}],s:s}", "keys", "frame", FIRST, "translate", 0.0, 0.0,
+                                      0.0, "frame", SEWN, "translate", 0.0, 0.0, up, "interpolation", "smooth"));
+    return pin;
+}
+
+/* What the reference attaches to the body for the first frames: waists go to the body's, tops without straps stay as high
+ * as they are. Pins hold only the height, so that seams can close. Collars are carried by the shoulders. */
 static json_t *pins_json(const import *in, const char *garment) {
-    static const char *const HELD_LABELS[] = {"lower_interface", "strapless_top", "right_collar", "left_collar", NULL};
-    json_t *edges = json_array();
+    json_t *pins = json_array();
+    const char *said = NULL;
     for (int i = 0; i < in->read.label_count; i++) {
         const toile_garmentcode_label *l = &in->read.labels[i];
-        int k = 0;
-        while (HELD_LABELS[k] && strcmp(HELD_LABELS[k], l->label) != 0)
-            k++;
-        if (HELD_LABELS[k])
-            json_array_append_new(edges, json_pack("{s:s,s:i}", "panel", in->read.panels[l->panel].name, "edge", l->edge));
+        if (strcmp(l->label, "lower_interface") == 0) {
+            json_array_append_new(pins, pin_json(in, l, garment, in->waist - height_of(in, l)));
+        } else if (strcmp(l->label, "strapless_top") == 0) {
+            json_array_append_new(pins, pin_json(in, l, garment, 0));
+        } else if (!said || strcmp(said, l->label) != 0) {
+            fprintf(stderr, "toile: warning: edges labelled \"%.64s\" are not attached to the body\n", l->label);
+            said = l->label;
+        }
     }
-    if (json_array_size(edges) == 0) {
-        json_decref(edges);
-        return json_array();
-    }
-    return json_pack("[{s:s,s:s,s:{s:o},s:[i,i],s:s}]", "name", "while sewn", "garment", garment, "select", "panel_edges", edges,
-                     "frames", FIRST, HELD, "axes", "z");
+    return pins;
 }
 
 static json_t *scene_json(const import *in, const char *name, const char *body) {
@@ -327,6 +351,9 @@ static toile_status run(import *in) {
     toile_free(&in->memory, text);
     if (status == TOILE_OK)
         status = read_body(in);
+    if (status == TOILE_OK)
+        status = toile_body_waist(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles, &in->waist,
+                                  &in->girth, &in->error);
     if (status == TOILE_OK)
         status = fit(in);
     if (status == TOILE_OK)

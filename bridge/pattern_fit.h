@@ -15,8 +15,8 @@ typedef struct toile_fit_report {
     int worst_panel;                /* one that is still too near, or -1 */
 } toile_fit_report;
 
-/* Changes poses and bends of `panels`, which are those of the pattern. `up` is the upward axis of the frame that poses
- * and body are in. The search is done on a mesh with edges of `edge_length`. */
+/* Changes positions and bends of `panels`, which are those of the pattern, in the body's frame. The search is done on a
+ * mesh with edges of `edge_length`. Where nothing is free, a panel stays as it is, and the report says so. */
 toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *pattern, toile_pattern_panel *panels,
                                const toile_body_field *body, double margin, double edge_length, toile_fit_report *report,
                                toile_error *error);
