@@ -57,8 +57,8 @@ def islands(mesh):
     mesh.polygons.foreach_get("loop_total", total)
     mesh.polygons.foreach_get("loop_start", start)
     owner = numpy.empty(len(mesh.loops), numpy.int32)
-    ends = numpy.cumsum(total)
-    owner[numpy.repeat(start - ends + total, total) + numpy.arange(len(owner))] = numpy.repeat(numpy.arange(len(total)), total)
+    corners = numpy.repeat(start - numpy.cumsum(total) + total, total) + numpy.arange(len(owner))
+    owner[corners] = numpy.repeat(numpy.arange(len(total)), total)
     edge = _corner_edges(mesh)
     keep = numpy.nonzero(~_marked(mesh)[edge])[0]
     keep = keep[numpy.argsort(edge[keep], kind="stable")]
