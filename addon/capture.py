@@ -7,7 +7,7 @@ import os
 import bpy
 import numpy
 
-from . import bridge, compat, mesh_read, modifier, native, playback
+from . import bridge, compat, mesh_read, modifier, native, playback, sewing
 from .properties import SETTINGS, clean, value
 
 
@@ -45,11 +45,13 @@ def settings(scene):
 
 def collider_facts(ob, scale):
     c = ob.toile.collider
-    return {"thickness": clean(min(c.thickness * scale, 1.0)), "friction_static": clean(c.friction),
+    both = {"side": "both"} if c.side == 'BOTH' else {}
+    return {**both, "thickness": clean(min(c.thickness * scale, 1.0)), "friction_static": clean(c.friction),
             "friction_kinetic": clean(c.friction * c.friction_kinetic)}
 
 
-def _points(mesh, matrix, scale):
+def world_points(mesh, matrix, scale):
+    """Vertices in the world, metres."""
     local = numpy.empty((len(mesh.vertices), 3), numpy.float32)
     compat.get_positions(mesh, local)
     m = numpy.array(matrix, numpy.float64)
@@ -72,7 +74,7 @@ class Capture:
         self.frame = self.first
         self._kept = (scene.frame_current, scene.frame_subframe)
         self._hidden = []
-        self._tracks, self._counts, self._pins = {}, {}, {}
+        self._tracks, self._counts, self._pins, self._moving = {}, {}, {}, {}
         self._colliders, self._garments_json, self._pins_json = [], [], []
         os.makedirs(os.path.dirname(job_path), exist_ok=True)
         self.job = native.library().create_job(job_path)
@@ -145,7 +147,7 @@ class Capture:
                 raise bridge.Invalid("INVALID", f"collider \"{ob.name}\" has no faces at frame {self.frame}. A collider "
                                                 "is a surface: give it faces, or take it out")
             name, counts = self.collider_names[ob.name_full], (len(mesh.vertices), len(mesh.polygons), len(mesh.loops))
-            points = _points(mesh, shown.matrix_world, self.scale)
+            points = world_points(mesh, shown.matrix_world, self.scale)
             if self.frame == self.first:
                 self._counts[name] = counts
                 self._add_collider(ob, name, mesh, points, shown.matrix_world.is_negative)
@@ -173,7 +175,7 @@ class Capture:
 
     def _garment(self, ob, depsgraph):
         name = self.names[ob.name_full]
-        if self.frame > self.first and len(self._pins[name]) == 0:
+        if self.frame > self.first and not self._pins[name] and name not in self._moving:
             return
         shown = ob.evaluated_get(depsgraph)
         mesh = shown.data
@@ -183,14 +185,16 @@ class Capture:
             raise bridge.Invalid("INVALID", (
                 f"garment \"{ob.name}\" has {len(mesh.vertices)} vertices after its modifiers but {len(ob.data.vertices)} "
                 f"before. Move \"{culprit}\" below the Toile modifier, or apply it"))
-        points = _points(mesh, shown.matrix_world, self.scale)
+        points = world_points(mesh, shown.matrix_world, self.scale)
         if self.frame == self.first:
             self._add_garment(ob, name, shown, points)
-        if len(self._pins[name]):
-            self.job.add_frame(self._tracks["pins " + name], points[self._pins[name]])
+        for track, held in self._pins[name]:
+            self.job.add_frame(track, points[held])
+        if name in self._moving:
+            self._moving[name].append((points, mesh_read.weights(shown, ob.toile.garment.pin_group)))
 
     def _add_garment(self, ob, name, shown, points):
-        faces, uv, panel_names, face_panels, differing = mesh_read.read(ob, shown.matrix_world, self.scale)
+        faces, uv, panel_names, face_panels = mesh_read.read(ob, shown.matrix_world, self.scale)
         if ob.toile.use_start and ob.data.attributes.get(modifier.START) is not None:
             start = numpy.empty((len(points), 3), numpy.float32)
             ob.data.attributes[modifier.START].data.foreach_get("vector", start.ravel())
@@ -203,19 +207,57 @@ class Capture:
         self.job.add_mesh("garment " + name, points, faces.sizes, vertices, uv, panel_names, face_panels)
         entry = {"name": name, "mesh": "garment " + name, "fabric": mesh_read.fabric(ob.toile.garment),
                  "keep_start_angles": ob.toile.garment.keep_folds}
-        if differing:
-            entry["panels"] = differing
+        garment = ob.toile.garment
+        if garment.layer and native.knows("layer"):
+            entry["layer"] = garment.layer
+        factors = mesh_read.maps(ob)
+        if factors:
+            entry["maps"] = factors
+        pairs = sewing.stitches(ob)
+        if len(pairs):
+            entry["sewing"] = [sewing.schedule(garment, pairs)]
         self._garments_json.append(entry)
-        held = self._pins[name] = mesh_read.pinned(ob)
-        if len(held):
-            self._tracks["pins " + name] = self.job.add_track("pins " + name, self.first, len(held))
-            pin = {"garment": name, "name": "pins " + name, "select": {"vertices": held.tolist()}, "track": "pins " + name}
-            if ob.toile.garment.use_pin_end:
-                pin["frames"] = [min(self.first, ob.toile.garment.pin_end), ob.toile.garment.pin_end]
-            self._pins_json.append(pin)
+        if garment.pin_group and modifier.changes_weights(ob, garment.pin_group):
+            mesh_read.weights(ob, garment.pin_group)    # raises if the group is not there
+            self._pins[name], self._moving[name] = [], []
+        else:
+            self._pins[name] = [self._pin(ob, name, held, stiffness) for held, stiffness in mesh_read.pins(ob)]
+
+    def _pin(self, ob, name, held, stiffness, frames=None):
+        """Adds a pin to the scene; its track, to be filled, and its vertices."""
+        pin = {"garment": name, "name": f"pins {name} {len(self._pins_json) + 1}", "select": {"vertices": held.tolist()}}
+        pin["track"] = pin["name"]
+        if stiffness:
+            pin["stiffness"] = stiffness
+        axes = "".join(a for a in "xyz" if a.upper() in ob.toile.garment.pin_axes)
+        if axes not in ("xyz", ""):
+            pin["axes"] = axes
+        end = ob.toile.garment.pin_end if ob.toile.garment.use_pin_end else None
+        if frames is not None or end is not None:
+            first, last = frames or (self.first, self.last)
+            last = last if end is None else min(last, end)
+            pin["frames"] = [min(first, last), last]
+        self._pins_json.append(pin)
+        return self.job.add_track(pin["name"], self.first, len(held)), held
+
+    def _add_moving_pins(self):
+        """Those whose weights change are known when all frames are."""
+        for ob in self.garments:
+            name = self.names[ob.name_full]
+            seen = self._moving.get(name)
+            if not seen:
+                continue
+            end = ob.toile.garment.pin_end if ob.toile.garment.use_pin_end else self.last
+            for held, stiffness, first, last in mesh_read.moving_pins(ob, [w for _, w in seen], self.first):
+                if first > end:
+                    continue
+                track, held = self._pin(ob, name, held, stiffness, (first, last))
+                for points, _ in seen:
+                    self.job.add_frame(track, points[held])
 
     def finish(self):
         """Writes the scene into the job and puts everything back."""
+        self._add_moving_pins()
         scene = {"toile": 1, "name": "".join(c if c.isprintable() and c != "/" else "_" for c in self.scene.name)[:100],
                  "fps": clean(self.fps), "frames": [self.first, self.last], "settings": settings(self.scene),
                  "garments": self._garments_json, "colliders": self._colliders, "pins": self._pins_json}

@@ -38,9 +38,8 @@ class Bake:
         if threads >= 0:
             command += ["--threads", str(threads)]
         with open(self.log, "wb") as log, open(self.log + ".err", "wb") as err:
-            environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
-            self.process = subprocess.Popen(command, stdout=log, stderr=err, stdin=subprocess.DEVNULL, env=environment,
-                                            start_new_session=True)
+            self.process = subprocess.Popen(command, stdout=log, stderr=err, stdin=subprocess.DEVNULL,
+                                            env=native.environment(), start_new_session=True)
         choice = preferences.get()
         if (choice is None or choice.nice) and hasattr(os, "setpriority"):
             try:

@@ -5,10 +5,10 @@ Material coordinates may have a frame of their own in every face (bridge/toile.h
 exactly its own size, triangle by triangle, and only the grain's direction has to be chosen."""
 import numpy
 
-from . import bridge, compat
+from . import bridge, compat, sewing
 from .properties import FABRIC, MAPS, clean, value
 
-LEVELS = 16                     # steps of a property map between weight 0 and 1
+LEVELS = 16                     # steps of soft pins between weight 0 and 1
 FLAT = 1e-3                     # a quad bent by more than this share of its size is cut into triangles
 
 
@@ -62,7 +62,7 @@ def _count_up(sizes):
 
 # ---- material coordinates ----
 
-def _grain(faces, points, uv):
+def grain(faces, points, uv):
     """Unit warp direction in every face: along u of the UV map, else along Z, else (faces that lie flat) along X."""
     p = points[faces.vertices]
     a, b, c = (p[faces.begin + k] for k in range(3))
@@ -87,7 +87,7 @@ def _grain(faces, points, uv):
 
 def cut_to_mesh(faces, points, uv):
     """Every face as large as in `points` (metres), laid flat with its warp along u."""
-    warp, weft = _grain(faces, points, uv)
+    warp, weft = grain(faces, points, uv)
     p = points[faces.vertices] - numpy.repeat(points[faces.vertices[faces.begin]], faces.sizes, axis=0)
     return numpy.stack(((p * numpy.repeat(warp, faces.sizes, axis=0)).sum(1),
                         (p * numpy.repeat(weft, faces.sizes, axis=0)).sum(1)), axis=1)
@@ -132,16 +132,60 @@ def weights(ob, name):
     return out
 
 
+def _no_pins(ob):
+    need = "" if ob.toile.garment.pin_stiffness else " above one half"
+    return bridge.Invalid("INVALID", f"\"{ob.name}\": no vertex of the pin group \"{ob.toile.garment.pin_group}\" has a "
+                                     f"weight{need}. Give it some, or clear the field")
+
+
+def pin_levels(ob, weight, steps=LEVELS):
+    """How firmly each vertex is held, in `steps` steps; 0: not at all. Rigid pins hold or do not."""
+    if ob.toile.garment.pin_stiffness > 0:
+        return numpy.ceil(numpy.clip(weight, 0, 1) * steps - 1e-6).astype(numpy.int32)
+    return numpy.where(weight > 0.5, steps, 0)
+
+
+def pins(ob):
+    """[(vertices, rising; stiffness in N/m, 0 for rigid)] of a garment, one for each step of its weights."""
+    weight = weights(ob, ob.toile.garment.pin_group)
+    if weight is None:
+        return []
+    levels = pin_levels(ob, weight)
+    made = [(numpy.nonzero(levels == n)[0], clean(ob.toile.garment.pin_stiffness * n / LEVELS))
+            for n in numpy.unique(levels) if n > 0]
+    if not made:
+        raise _no_pins(ob)
+    return made
+
+
+def moving_pins(ob, weight, first):
+    """The same where weights change, (frames x vertices): [(vertices, stiffness, first frame, last frame)]. As many steps
+    as a scene has room for."""
+    for steps in (LEVELS, 8, 4, 2, 1):
+        found = {}
+        levels = numpy.stack([pin_levels(ob, w, steps) for w in weight])
+        for v in numpy.nonzero(levels.any(axis=0))[0]:
+            column = levels[:, v]
+            bounds = numpy.concatenate(([0], numpy.nonzero(numpy.diff(column))[0] + 1, [len(column)]))
+            for a, b in zip(bounds[:-1], bounds[1:]):
+                if column[a]:
+                    found.setdefault((int(column[a]), int(a), int(b)), []).append(int(v))
+        if len(found) <= 500:
+            break
+    if not found:
+        raise _no_pins(ob)
+    if len(found) > 900:
+        raise bridge.Invalid("INVALID", f"\"{ob.name}\": the weights of its pin group change in too many ways. Let fewer "
+                                        "frames change them, or set the pin stiffness to 0")
+    stiffness = ob.toile.garment.pin_stiffness
+    return [(numpy.array(vertices), clean(stiffness * level / steps), first + a, first + b - 1)
+            for (level, a, b), vertices in sorted(found.items())]
+
+
 def pinned(ob):
     """Vertices that are held, rising."""
-    held = weights(ob, ob.toile.garment.pin_group)
-    if held is None:
-        return numpy.empty(0, numpy.int64)
-    found = numpy.nonzero(held > 0.5)[0]
-    if len(found) == 0:
-        raise bridge.Invalid("INVALID", f"\"{ob.name}\": no vertex of the pin group \"{ob.toile.garment.pin_group}\" has a "
-                                        "weight above one half. Give it some, or clear the field")
-    return found
+    found = [vertices for vertices, _ in pins(ob)]
+    return numpy.sort(numpy.concatenate(found)) if found else numpy.empty(0, numpy.int64)
 
 
 # ---- panels and fabrics ----
@@ -150,50 +194,39 @@ def fabric(garment):
     return {row["id"]: value(garment, row) for row in FABRIC}
 
 
-def _changed_fabric(base, levels, garment):
-    """The fabric where the maps have these levels (0 to LEVELS)."""
-    made, scale = dict(base), 1.0
-    for (name, *_), level in zip(MAPS, levels):
-        by = 1 + (getattr(garment, f"map_{name}") - 1) * level / LEVELS
-        if name == "stretch":
-            for key in ("stretch_warp", "stretch_weft", "shear"):
-                made[key] = clean(made[key] * by)
-        elif name == "bend":
-            for key in ("bend_warp", "bend_weft"):
-                made[key] = clean(made[key] * by)
-        elif name == "density":
-            made["density"] = clean(made["density"] * by)
-        else:
-            scale = clean(by)
-    return made, scale
+ACTS_ON = {"stretch": ("stretch_warp", "stretch_weft", "shear"), "bend": ("bend_warp", "bend_weft"),
+           "density": ("density",), "shrink": ("scale_u", "scale_v")}
+
+
+def maps(ob):
+    """Factors on the fabric, vertex by vertex, as the scene takes them."""
+    made, garment = [], ob.toile.garment
+    for name, *_ in MAPS:
+        weight, most = weights(ob, getattr(garment, f"map_{name}_group")), getattr(garment, f"map_{name}")
+        if weight is None or most == 1:
+            continue
+        factors = numpy.clip(1 + (most - 1) * weight, 0.001, 1000)
+        values = [clean(f) for f in factors.tolist()]
+        made += [{"property": key, "values": values} for key in ACTS_ON[name]]
+    return made
 
 
 def panels(ob, faces):
-    """Names, panel of each face, and what the scene says of panels that differ. Materials make panels, and so do the steps
-    of property maps."""
-    mesh, garment = ob.data, ob.toile.garment
-    rows = [_get(mesh.polygons, "material_index", numpy.int32)[faces.polygons]]
-    for name, *_ in MAPS:
-        weight = weights(ob, getattr(garment, f"map_{name}_group"))
-        if weight is None or getattr(garment, f"map_{name}") == 1:
-            rows.append(numpy.zeros(len(faces.sizes), numpy.int32))
-        else:
-            mean = numpy.add.reduceat(weight[faces.vertices], faces.begin) / faces.sizes
-            rows.append(numpy.rint(mean * LEVELS).astype(numpy.int32))
-    kinds, face_panels = numpy.unique(numpy.stack(rows, axis=1), axis=0, return_inverse=True)
-    base, names, differing = fabric(garment), [], {}
-    for material, *levels in kinds.tolist():
+    """Names, and the panel of each face: its material, or the piece between marked seams."""
+    mesh = ob.data
+    if ob.toile.garment.panel_source == 'SEAMS':
+        pieces = sewing.islands(mesh)
+        return [f"panel {i + 1}" for i in range(pieces.max() + 1)], pieces[faces.polygons]
+    kinds, face_panels = numpy.unique(_get(mesh.polygons, "material_index", numpy.int32)[faces.polygons],
+                                      return_inverse=True)
+    names = []
+    for material in kinds.tolist():
         slot = mesh.materials[material] if material < len(mesh.materials) else None
         name = (slot.name if slot else "panel").replace("/", "_")[:80]
-        if any(levels):
-            name += " " + "-".join(str(n) for n in levels)
         while name in names:
             name += "'"
         names.append(name)
-        if any(levels):
-            made, scale = _changed_fabric(base, levels, garment)
-            differing[name] = {"fabric": made, "scale": [scale, scale]}
-    return names, face_panels.reshape(-1).astype(numpy.int32), differing
+    return names, face_panels.reshape(-1).astype(numpy.int32)
 
 
 # ---- the whole garment ----
@@ -214,7 +247,7 @@ def rest_points(ob, matrix, scale):
 
 
 def read(ob, matrix, scale):
-    """(Faces, material coordinates, panel names, face panels, differing panels) of a garment."""
+    """(Faces, material coordinates, panel names, face panels) of a garment."""
     mesh, garment = ob.data, ob.toile.garment
     if len(mesh.polygons) == 0:
         raise bridge.Invalid("INVALID", f"\"{ob.name}\" has no faces. A garment is a surface: add faces, or take the "

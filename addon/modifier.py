@@ -41,6 +41,22 @@ def _tree():
     return tree
 
 
+def _weighs(modifier, group):
+    """Whether it changes the weights of a vertex group."""
+    return bool(group) and modifier.type.startswith('VERTEX_WEIGHT_') and group in (
+        getattr(modifier, "vertex_group", ""), getattr(modifier, "vertex_group_a", ""))
+
+
+def changes_weights(ob, group):
+    """Whether a modifier above Toile changes the weights of a vertex group."""
+    for modifier in ob.modifiers:
+        if modifier == find(ob):
+            break
+        if _weighs(modifier, group):
+            return True
+    return False
+
+
 def find(ob):
     for modifier in ob.modifiers:
         if modifier.type == 'NODES' and modifier.node_group and modifier.node_group.name.startswith(TREE):
@@ -68,11 +84,14 @@ def ensure(ob):
 
 
 def put_below(ob):
-    """Moves Toile's modifier below those that carry the garment: parenting to an armature adds one at the end."""
+    """Moves Toile's modifier below those that carry the garment, or change the weights of its pins: new ones come at the
+    end."""
     found = find(ob)
     if found is None or ob.library is not None:
         return
-    last = max((i for i, modifier in enumerate(ob.modifiers) if modifier.type in CARRYING), default=-1)
+    group = ob.toile.garment.pin_group
+    last = max((i for i, modifier in enumerate(ob.modifiers) if modifier.type in CARRYING or _weighs(modifier, group)),
+               default=-1)
     if last > ob.modifiers.find(found.name):
         compat.move_modifier(ob, found.name, last)
 

@@ -12,6 +12,7 @@ FOLDER = os.path.dirname(os.path.realpath(__file__))
 
 _library = None
 _problem = ""
+_known = {}                 # keys of scene files that were asked for
 
 
 def _platform():
@@ -74,7 +75,23 @@ def program():
         return path
 
 
+def environment():
+    """For the program: what Blender's own start script set up is not for it."""
+    return {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+
+
+def knows(key):
+    """Whether scene files have this key, in this version of the library."""
+    def look(node):
+        if isinstance(node, dict):
+            return key in node.get("properties", ()) or any(look(v) for v in node.values())
+        return isinstance(node, list) and any(look(v) for v in node)
+    if key not in _known:
+        _known[key] = look(table("schema"))
+    return _known[key]
+
+
 def table(name):
-    """settings or fabrics, as the program printed them when the add-on was made: panels need no library."""
+    """settings, fabrics or schema, as the program printed them when the add-on was made: panels need no library."""
     with open(os.path.join(FOLDER, "tables", name + ".json"), encoding="utf-8") as file:
         return json.load(file)

@@ -6,7 +6,7 @@ import json
 import bpy
 import numpy
 
-from . import bridge, capture, compat, mesh_read
+from . import bridge, capture, compat, mesh_read, sewing
 
 
 def _mesh_digest(ob, digest):
@@ -20,11 +20,26 @@ def _mesh_digest(ob, digest):
         digest.update(out.tobytes())
 
 
+WEIGHTS_MOST = 30000        # vertices whose weights are looked at: more would hold up the window
+
+
+def _sewing_digest(ob, digest):
+    garment, mesh = ob.toile.garment, ob.data
+    groups = {garment.pin_group} | {getattr(garment, f"map_{name}_group") for name, *_ in mesh_read.MAPS}
+    for name in sorted(groups & {g.name for g in ob.vertex_groups}) if len(mesh.vertices) <= WEIGHTS_MOST else ():
+        digest.update(mesh_read.weights(ob, name).tobytes())
+    if garment.use_sewing:
+        digest.update(sewing.loose_edges(mesh).tobytes())
+    if garment.panel_source == 'SEAMS':
+        digest.update(sewing.seam_edges(mesh).tobytes())
+
+
 def _garment_facts(ob):
     g = ob.toile.garment
     names = [n for n in g.bl_rna.properties.keys() if n not in ("rna_type", "name", "fabric")]
     facts = {n: getattr(g, n) for n in names}
-    return {"facts": {k: capture.clean(v) if isinstance(v, float) else v for k, v in facts.items()},
+    return {"facts": {k: capture.clean(v) if isinstance(v, float) else sorted(v) if isinstance(v, set) else v
+                      for k, v in facts.items()},
             "start": ob.toile.use_start}
 
 
@@ -37,6 +52,7 @@ def digest(scene):
     for ob in sorted(capture.objects(scene, 'GARMENT'), key=lambda o: o.name_full):
         facts["garment " + (ob.toile.cache_garment or ob.name_full)] = _garment_facts(ob)
         _mesh_digest(ob, made)
+        _sewing_digest(ob, made)
     for ob in sorted(capture.objects(scene, 'COLLIDER'), key=lambda o: o.name_full):
         scale, side = scene.unit_settings.scale_length, ob.toile.collider.side
         facts["collider " + ob.name_full] = [capture.collider_facts(ob, scale), side]

@@ -1,8 +1,8 @@
-"""Overlays: stretch as a colour attribute of the mesh, contacts as points drawn over the viewport."""
+"""Overlays: stretch as a colour attribute of the mesh; contacts, seams and the warp drawn over the viewport."""
 import bpy
 import numpy
 
-from . import bridge, capture, compat, modifier, playback
+from . import bridge, capture, compat, mesh_read, modifier, playback, sewing
 
 _handle = None
 _points = {}                # scene name -> {object: contact points in the world, (n x 3)}
@@ -62,8 +62,69 @@ def _show_contacts(scene, ob, points):
         shown.pop(ob.name, None)
 
 
+# ---- seams and warp ----
+
+WARP_MOST = 2000            # marks in a garment
+
+
+def garment_points(ob):
+    """Where its vertices are shown, object space."""
+    mesh = ob.data
+    points = numpy.empty((len(mesh.vertices), 3), numpy.float32)
+    found = mesh.attributes.get(modifier.POSITION)
+    if found is not None and ob.toile.play and len(found.data) == len(points):
+        found.data.foreach_get("vector", points.ravel())
+    else:
+        compat.get_positions(mesh, points)
+    return points
+
+
+def _to_world(ob, points):
+    m = numpy.array(ob.matrix_world)
+    return (points @ m[:3, :3].T + m[:3, 3]).astype(numpy.float32)
+
+
+def seam_lines(ob):
+    """Ends of sewing edges and of marked seams in the world, (2 n x 3)."""
+    edges = numpy.concatenate((sewing.loose_edges(ob.data), sewing.seam_edges(ob.data)))
+    return _to_world(ob, garment_points(ob))[edges.ravel()]
+
+
+def warp_lines(ob):
+    """A short line along the warp in the middle of faces, (2 n x 3)."""
+    mesh, points = ob.data, _to_world(ob, garment_points(ob)).astype(numpy.float64)
+    if len(mesh.polygons) == 0:
+        return numpy.empty((0, 3), numpy.float32)
+    faces = mesh_read.read_faces(mesh, points)
+    warp, _ = mesh_read.grain(faces, points, compat.uv_layer(mesh, ob.toile.garment.uv_map))
+    corner = points[faces.vertices]
+    middle = numpy.add.reduceat(corner, faces.begin) / faces.sizes[:, None]
+    size = numpy.linalg.norm(corner[faces.begin + 1] - corner[faces.begin], axis=1, keepdims=True)
+    step = max(1, len(middle) // WARP_MOST)
+    middle, reach = middle[::step], 0.35 * (warp * size)[::step]
+    return numpy.stack((middle - reach, middle + reach), axis=1).reshape(-1, 3).astype(numpy.float32)
+
+
+def _draw_lines(scene):
+    import gpu
+    from gpu_extras.batch import batch_for_shader
+    shader = gpu.shader.from_builtin(compat.UNIFORM_COLOR)
+    gpu.state.blend_set('ALPHA')
+    for wanted, lines, colour in ((scene.toile.show_seams, seam_lines, (0.1, 0.9, 0.4, 0.9)),
+                                  (scene.toile.show_warp, warp_lines, (1.0, 0.85, 0.1, 0.8))):
+        for ob in capture.objects(scene, 'GARMENT') if wanted else ():
+            found = lines(ob) if ob.visible_get() and ob.mode == 'OBJECT' else ()
+            if len(found):
+                shader.bind()
+                shader.uniform_float("color", colour)
+                batch_for_shader(shader, 'LINES', {"pos": found.tolist()}).draw(shader)
+    gpu.state.blend_set('NONE')
+
+
 def _draw():
     scene = bpy.context.scene
+    if scene.toile.show_seams or scene.toile.show_warp:
+        _draw_lines(scene)
     if not scene.toile.show_contacts:
         return
     import gpu

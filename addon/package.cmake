@@ -15,6 +15,7 @@ configure_file(${SOURCE}/bridge/toile.py ${root}/bridge.py COPYONLY)
 foreach(table settings fabrics)
     execute_process(COMMAND ${PROGRAM} ${table} --json OUTPUT_FILE ${root}/tables/${table}.json COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
+execute_process(COMMAND ${PROGRAM} schema OUTPUT_FILE ${root}/tables/schema.json COMMAND_ERROR_IS_FATAL ANY)
 
 file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${LIBRARY} EXECUTABLES ${PROGRAM}
     RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR missing

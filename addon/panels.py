@@ -85,6 +85,12 @@ def draw_garment(layout, context):
     layout.use_property_decorate = False
     layout.prop(garment, "fabric")
     layout.prop_search(garment, "pin_group", ob, "vertex_groups")
+    sub = layout.row()
+    sub.active = bool(garment.pin_group)
+    sub.prop(garment, "pin_stiffness")
+    sub = layout.row()
+    sub.active = bool(garment.pin_group)
+    sub.prop(garment, "pin_axes")
     row = layout.row(heading="Release")
     row.active = bool(garment.pin_group)
     row.prop(garment, "use_pin_end", text="")
@@ -119,8 +125,25 @@ def draw_shape(layout, context):
     if ob.data.attributes.get(modifier.START) is not None:
         layout.prop(ob.toile, "use_start")
     layout.operator_menu_enum("toile.apply", "target", icon='CHECKMARK')
-    layout.separator()
-    # Sewing goes here
+
+
+def draw_sewing(layout, context):
+    garment = garment_of(context).toile.garment
+    layout.use_property_split = True
+    layout.use_property_decorate = False
+    layout.prop(garment, "panel_source")
+    if native.knows("layer"):
+        layout.prop(garment, "layer")
+    layout.prop(garment, "use_sewing")
+    column = layout.column()
+    column.active = garment.use_sewing
+    column.prop(garment, "sew_strength")
+    for use, names in (("use_sew_frames", ("sew_start", "sew_end")), ("use_sew_release", ("sew_release",))):
+        column.prop(garment, use)
+        sub = column.column(align=True)
+        sub.active = getattr(garment, use)
+        for name in names:
+            sub.prop(garment, name)
 
 
 def draw_maps(layout, context):
@@ -205,6 +228,9 @@ def draw_overlays(layout, context):
     row = layout.row(align=True)
     row.operator("toile.show_stretch", icon='COLOR', depress=scene.show_stretch)
     row.prop(scene, "show_contacts", toggle=True, icon='SNAP_FACE')
+    row = layout.row(align=True)
+    row.prop(scene, "show_seams", toggle=True, icon='MOD_LINEART')
+    row.prop(scene, "show_warp", toggle=True, icon='ORIENTATION_NORMAL')
     sub = layout.row()
     sub.active = scene.show_stretch
     sub.prop(scene, "stretch_range")
@@ -305,6 +331,7 @@ BODIES = (
     # name, label, body, closed, preset, needs a garment
     ("fabric", "Fabric", draw_fabric, True, None, True),
     ("shape", "Shape", draw_shape, True, None, True),
+    ("sewing", "Sewing", draw_sewing, True, None, True),
     ("maps", "Property Maps", draw_maps, True, None, True),
     ("settings", "Simulation", draw_settings, True, "TOILE_PT_settings_presets", False),
     ("cache", "Cache", draw_cache, True, None, False),

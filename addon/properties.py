@@ -102,6 +102,11 @@ def _named_fabrics():
     return _items["fabric"]
 
 
+def fabric_items():
+    """The named ones, with their sources."""
+    return _items["fabric"][:-1]
+
+
 def _choose_fabric(self, context):
     _choosing.append(True)
     for fabric in FABRICS:
@@ -127,6 +132,11 @@ def _cache_changed(self, context):
     playback.show_soon()
 
 
+def _redraw(self, context):
+    from . import jobs
+    jobs.redraw()
+
+
 def _choose_version(self, context):
     from . import versions
     versions.use(self.id_data, self.active_version)
@@ -144,9 +154,6 @@ class ToileCollider(bpy.types.PropertyGroup):
                             description="Coulomb coefficient: 0 ice, 0.3 skin or smooth cloth, 1 rough wool")
     friction_kinetic: FloatProperty(name="Sliding", default=1, min=0, max=1, subtype='FACTOR', update=_changed,
                                     description="Share of the friction that is left once the cloth slides")
-    side: EnumProperty(name="Side", default='OUTSIDE', update=_changed, items=[
-        ('OUTSIDE', "Outside", "Cloth stays on the side that the normals point to"),
-        ('INSIDE', "Inside", "Cloth stays on the other side: inside a box or a drum")])
 
 
 class ToileObject(bpy.types.PropertyGroup):
@@ -179,15 +186,45 @@ class ToileScene(bpy.types.PropertyGroup):
     """Filled below with a property for each row of the settings table."""
 
 
+def _collider_side():
+    sides = [('OUTSIDE', "Outside", "Cloth stays on the side that the normals point to"),
+             ('INSIDE', "Inside", "Cloth stays on the other side: inside a box or a drum")]
+    if native.knows("side"):
+        sides.append(('BOTH', "Both", "Cloth may be on either side: a thin sheet"))
+    return EnumProperty(name="Side", default='OUTSIDE', update=_changed, items=sides)
+
+
 def _garment_properties():
     yield "fabric", EnumProperty(name="Fabric", items=_named_fabrics(), default=FABRICS[0]["name"], update=_choose_fabric,
                                  description="Measured fabrics; the values below are set from it and can be changed")
     for row in FABRIC:
         yield row["id"], make(dict(row, default=FABRICS[0][row["id"]]), _fabric_changed)
     yield "pin_group", StringProperty(name="Pin Group", update=_changed, description=(
-        "Vertices with a weight above one half are held. They follow the mesh as modifiers above Toile move it"))
+        "Vertices with a weight above one half are held; with a stiffness, all that have a weight. They follow the mesh as "
+        "modifiers above Toile move it, and weights that modifiers change"))
+    yield "pin_stiffness", FloatProperty(
+        name="Pin Stiffness (N/m)", min=0, max=1e6, soft_max=500, update=_changed,
+        description="Of a spring that holds each pinned vertex, times its weight; 0 holds rigidly")
+    yield "pin_axes", EnumProperty(name="Pin Axes", options={'ENUM_FLAG'}, default={'X', 'Y', 'Z'}, update=_changed, items=[
+        (a, a, f"Hold along {a} of the world") for a in "XYZ"], description="Directions in which pins hold; none is all")
     yield "use_pin_end", BoolProperty(name="Release", update=_changed, description="Let go of the pins after a frame")
     yield "pin_end", IntProperty(name="After Frame", default=100, update=_changed, description="Last frame of the pins")
+    yield "layer", IntProperty(name="Layer", default=0, min=-1000, max=1000, update=_changed,
+                               description="Garments of a higher layer lie over those of lower ones")
+    yield "use_sewing", BoolProperty(name="Sew Loose Edges", default=True, update=_changed, description=(
+        "Edges without faces pull their two ends together, which then become one"))
+    yield "sew_strength", FloatProperty(name="Strength (N/m)", default=100, min=1, max=1e6, soft_max=1000, update=_changed,
+                                        description="Largest pull on a metre of seam while it is sewn")
+    yield "use_sew_frames", BoolProperty(name="Schedule", update=_changed,
+                                         description="Choose the frames of sewing; else the first second")
+    yield "sew_start", IntProperty(name="Start", default=1, update=_changed, description="First frame of sewing")
+    yield "sew_end", IntProperty(name="End", default=25, update=_changed, description="Frame at which it is closed")
+    yield "use_sew_release", BoolProperty(name="Open", update=_changed, description="Let the seams come apart again")
+    yield "sew_release", IntProperty(name="At Frame", default=100, update=_changed, description="Frame at which they open")
+    yield "panel_source", EnumProperty(name="Panels", default='MATERIALS', update=_changed, items=[
+        ('MATERIALS', "Materials", "Each material is a panel"),
+        ('SEAMS', "Marked Seams", "Edges marked as seams part the panels, as they part the islands of the UV map")],
+        description="What the pieces of the garment are; exports carry them as face sets")
     yield "rest_shape", EnumProperty(name="Rest Shape", default='MESH', update=_changed, items=[
         ('MESH', "Mesh", "The cloth is cut to the size of the mesh as it is modelled"),
         ('SHAPE_KEY', "Shape Key", "The cloth is cut to the size of a shape key"),
@@ -225,6 +262,8 @@ def _scene_properties():
         "Colour the cloth by its stretch: blue is slack, green at rest, red stretched"))
     yield "stretch_range", FloatProperty(name="Range", default=0.05, min=0.001, soft_max=0.5, subtype='FACTOR',
                                          update=_cache_changed, description="Stretch that is shown red")
+    yield "show_seams", BoolProperty(name="Seams", update=_redraw, description="Draw sewing edges and marked seams")
+    yield "show_warp", BoolProperty(name="Warp", update=_redraw, description="Draw the direction of the warp on the cloth")
     yield "show_contacts", BoolProperty(name="Contacts", update=_cache_changed,
                                         description="Mark vertices that touch a collider")
 
@@ -244,6 +283,7 @@ def register():
     _load_tables()
     for group, properties in ((ToileGarment, _garment_properties), (ToileScene, _scene_properties)):
         group.__annotations__ = dict(properties())
+    ToileCollider.__annotations__["side"] = _collider_side()
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     bpy.types.Object.toile = PointerProperty(type=ToileObject)

@@ -512,6 +512,19 @@ static toile_status tell_start(bake *b) {
     return TOILE_OK;
 }
 
+static bool hear_of_settling(void *user, int frame, int most, const toile_statistics *now) {
+    bake *b = user;
+    pthread_mutex_lock(&b->telling);
+    toile_progress_settle(&b->progress, b->options->progress, frame, most, now);
+    pthread_mutex_unlock(&b->telling);
+    return stops == 0;
+}
+
+/* Before the first frame: the garments come to rest if the scene says so. */
+static toile_status settle(bake *b) {
+    return toile_scene_settle_frames(b->scene) ? toile_scene_settle(b->scene, hear_of_settling, b, &b->error) : TOILE_OK;
+}
+
 static toile_status start_fresh(bake *b) {
     toile_status status = check_overwrite(b);
     if (status >= 0) {
@@ -520,6 +533,8 @@ static toile_status start_fresh(bake *b) {
         b->velocity_step = step_for(b->options->position_error * toile_scene_fps(b->scene));
         status = place_inputs(b, b->first);
     }
+    if (status >= 0)
+        status = settle(b);
     if (status >= 0)
         status = create_cache(b, NULL, 0);
     if (status < 0)
@@ -530,9 +545,11 @@ static toile_status start_fresh(bake *b) {
     status = start_writer(b);
     if (status >= 0)
         status = write_frame(b, b->first);
+    if (status >= 0) /* whoever is told that the bake has started can read the first frame, and resume */
+        status = toile_cache_writer_wait(b->writer, &b->error);
     if (status >= 0)
         status = tell_start(b);
-    b->finished = 1;
+    b->finished = status >= 0;
     return status;
 }
 
@@ -991,7 +1008,7 @@ static int tell_end(bake *b, toile_status status) {
     else if (status == TOILE_CANCELLED)
         snprintf(note, sizeof note, "stopped after frame %d of %d%s; go on with: %s", last, b->last,
                  b->lock ? " (the frames of before stay until the new ones are through)" : "", resume);
-    else if (b->finished > 0)
+    else if (b->finished > 0 && access(b->work_path, F_OK) == 0)
         snprintf(note, sizeof note, "%s (frames %d to %d are kept in %s%s)", b->error.message, b->first, last,
                  b->work_path,
                  status == TOILE_DIVERGED ? "; after a change go on from there with --resume --force" : "");
@@ -1018,7 +1035,7 @@ static int tell_end(bake *b, toile_status status) {
 /* For ParaView; a bake is no worse without it. */
 static void write_side_file(bake *b) {
     toile_error error;
-    if (b->cache && !b->lock && b->finished > 0 &&
+    if (b->cache && !b->lock && b->finished > 0 && access(b->options->cache_path, F_OK) == 0 &&
         toile_xdmf_write(&b->memory, b->cache, b->options->cache_path, NULL, 0, b->finished - 1, &error) < 0)
         toile_progress_warn(&b->progress, error.message);
 }

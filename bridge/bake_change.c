@@ -34,6 +34,10 @@ void toile_point_to_files(json_t *scene, const char *scene_path) {
             }
         }
     }
+    json_t *start = json_object_get(scene, "start");
+    const char *cache = json_string_value(json_object_get(start, "cache"));
+    if (cache && cache[0] != '/')
+        json_object_set_new(start, "cache", json_sprintf("%s/%s", folder, cache));
     free(folder);
 }
 
@@ -91,6 +95,11 @@ json_t *toile_describe_inputs(const json_t *scene) {
                 }
             }
         }
+    }
+    const char *start = json_string_value(json_object_get(json_object_get(scene, "start"), "cache"));
+    if (inputs && start && json_object_set_new(inputs, start, describe_file(start)) != 0) {
+        json_decref(inputs);
+        return NULL;
     }
     return inputs;
 }

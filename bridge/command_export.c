@@ -177,6 +177,7 @@ out:
 int toile_command_export(int argc, char **argv) {
     enum { UP_BY_FORMAT = -1 };
     static const char *const operands[] = {"CACHE.h5"};
+    char output[TOILE_PATH_SIZE];
     toile_export job = {
         .mode = TOILE_PROGRESS_AUTO, .up = UP_BY_FORMAT, .scale = 1, .subframes = 1, .shutter = 0.5};
     double offset = 0;
@@ -245,6 +246,7 @@ int toile_command_export(int argc, char **argv) {
     if (!(job.shutter > 0 && job.shutter < 1))
         return toile_complain(TOILE_EXIT_USAGE, "--shutter %g: it must be above 0 and below 1", job.shutter);
     const toile_export_format *format = find_format(job.output);
+    job.output = toile_output_path(job.output, output, sizeof output);
     if (!format) {
         list_formats(false, list, sizeof list);
         return toile_complain(TOILE_EXIT_USAGE,

@@ -7,6 +7,7 @@
 #include "error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { TOILE_EXIT_USAGE = 2, TOILE_EXIT_INPUT = 3, TOILE_EXIT_FAILED = 4, TOILE_EXIT_IO = 5 };
 
@@ -16,6 +17,7 @@ int toile_command_bench(int argc, char **argv);
 int toile_bench_ccd(const char *path, const char *kind_name, bool json);
 int toile_command_experiment(int argc, char **argv);
 int toile_command_export(int argc, char **argv);
+int toile_command_import(int argc, char **argv);
 int toile_command_fabrics(int argc, char **argv);
 int toile_command_info(int argc, char **argv);
 int toile_command_pack(int argc, char **argv);
@@ -67,6 +69,9 @@ typedef struct toile_syntax {
  * was complained about: *exit_code says how. */
 bool toile_parse_options(const toile_syntax *syntax, int argc, char **argv, const char **operands,
                          int *exit_code);
+
+/* The file that an output's name leads to, if it is a link; else the name itself. In `room`. */
+const char *toile_output_path(const char *path, char *room, size_t size);
 
 /* One line on stderr that begins with `toile: `. Returns exit_code. */
 int toile_complain(int exit_code, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -62,7 +62,8 @@ toile_status toile_export_file_begin(toile_export_file *file, const char *path, 
     snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
-        return toile_fail(error, TOILE_IO, "%s cannot be written: %s", path, strerror(errno));
+        return toile_fail(error, TOILE_IO, "%s cannot be written: %s; %s", path, strerror(errno),
+                          toile_io_advice(errno));
     close(fd);
     snprintf(file->temporary, TOILE_PATH_SIZE, "%.*s", TOILE_PATH_SIZE - 1, temporary);
     return TOILE_OK;
@@ -70,7 +71,8 @@ toile_status toile_export_file_begin(toile_export_file *file, const char *path, 
 
 toile_status toile_export_file_keep(toile_export_file *file, toile_error *error) {
     if (rename(file->temporary, file->path) != 0)
-        return toile_fail(error, TOILE_IO, "%s cannot be written: %s", file->path, strerror(errno));
+        return toile_fail(error, TOILE_IO, "%s cannot be written: %s; %s", file->path, strerror(errno),
+                          toile_io_advice(errno));
     file->temporary[0] = 0;
     int failure = toile_sync_folder(file->path);
     if (failure)

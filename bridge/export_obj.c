@@ -26,7 +26,8 @@ static toile_status open_obj(toile_export *job, const char *insert, int frame, o
         return status;
     obj->stream = fopen(obj->file.temporary, "wb");
     if (!obj->stream) {
-        status = toile_fail(&job->error, TOILE_IO, "%s cannot be written: %s", path, strerror(errno));
+        status = toile_fail(&job->error, TOILE_IO, "%s cannot be written: %s; %s", path, strerror(errno),
+                            toile_io_advice(errno));
         toile_export_file_drop(&obj->file);
     }
     return status;
@@ -38,8 +39,8 @@ static toile_status close_obj(toile_export *job, obj_file *obj, toile_status sta
     int failure = errno;
     whole = fclose(obj->stream) == 0 && whole;
     if (status >= 0 && !whole)
-        status = toile_fail(&job->error, TOILE_IO, "%s cannot be written: %s", obj->file.path,
-                            strerror(failure ? failure : EIO));
+        status = toile_fail(&job->error, TOILE_IO, "%s cannot be written: %s; %s", obj->file.path,
+                            strerror(failure ? failure : EIO), toile_io_advice(failure));
     if (status >= 0)
         status = toile_export_file_keep(&obj->file, &job->error);
     toile_export_file_drop(&obj->file);

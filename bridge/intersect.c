@@ -586,6 +586,40 @@ static double stretch_of(const toile_garment_view *garment, const float *positio
     return sqrt(fmax(along_u, along_v)) - 1;
 }
 
+static int compare_places(const void *a, const void *b) {
+    const double *p = *(const double *const *)a, *q = *(const double *const *)b;
+    for (int k = 0; k < 3; k++)
+        if (p[k] != q[k])
+            return p[k] < q[k] ? -1 : 1;
+    return p < q ? -1 : p > q;
+}
+
+/* Seam twins: vertices of a garment that seams have made one stand at one place to the last bit, and are one here. Corners
+ * of the triangles that use the others are changed to the first of them. */
+static toile_status join_twins(toile_memory *memory, const double *points, int count, int *corners, size_t corner_count,
+                               int base, toile_error *error) {
+    const double **order = toile_alloc(memory, (size_t)count, sizeof *order);
+    int *first = toile_alloc(memory, (size_t)count, sizeof *first);
+    if (!order || !first) {
+        toile_free(memory, order);
+        toile_free(memory, first);
+        return toile_fail_memory(error, "the vertices of a frame");
+    }
+    for (int i = 0; i < count; i++)
+        order[i] = points + 3 * (size_t)i;
+    qsort(order, (size_t)count, sizeof *order, compare_places);
+    for (int i = 0; i < count; i++) {
+        int own = (int)((order[i] - points) / 3);
+        bool twin = i > 0 && memcmp(order[i], order[i - 1], 3 * sizeof(double)) == 0;
+        first[own] = twin ? first[(order[i - 1] - points) / 3] : own;
+    }
+    for (size_t i = 0; i < corner_count; i++)
+        corners[i] = base + first[corners[i] - base];
+    toile_free(memory, order);
+    toile_free(memory, first);
+    return TOILE_OK;
+}
+
 /* What a frame is judged with. */
 typedef struct bench {
     int garment_count;
@@ -625,6 +659,11 @@ static toile_status join_garments(toile_memory *memory, const float *const *posi
             b->triangle_garment[face++] = g;
         for (size_t i = 0; i < 3 * (size_t)garment->vertex_count; i++)
             b->points[3 * vertex + i] = (double)positions[g][i];
+        size_t corner_count = 3 * (size_t)garment->triangle_count;
+        toile_status status = join_twins(memory, b->points + 3 * vertex, garment->vertex_count,
+                                         b->triangles + 3 * face - corner_count, corner_count, (int)vertex, error);
+        if (status < 0)
+            return status;
         vertex += (size_t)garment->vertex_count;
         b->vertex_begin[g + 1] = (int)vertex;
     }

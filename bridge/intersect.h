@@ -3,7 +3,8 @@
  *
  * What is counted. Triangles are closed sets: a pair that merely touches counts. Two triangles of one surface
  * that share a vertex count only if they meet anywhere else than there; two that share an edge only if they
- * lie folded flat onto each other; two on the same three vertices always. Triangles without area are left out
+ * lie folded flat onto each other; two on the same three vertices always. In a frame, vertices of a garment at exactly
+ * the same place are one: seams made them so. Triangles without area are left out
  * of all pairs (their edges belong to neighbours too) and counted on their own.
  *
  * Every decision is the exact sign of a determinant of the given doubles, so float32 positions are judged as

@@ -237,6 +237,32 @@ static toile_status pack_sequence(packer *p, collider *c, json_t *object, const 
     return status;
 }
 
+/* Where garments begin, if that is a frame of a cache: a track for each, positions and velocities as two frames. */
+static toile_status pack_start(packer *p) {
+    json_t *start = json_object_get(p->root, "start");
+    toile_world *world = p->scene->world;
+    toile_status status = TOILE_OK;
+    if (!start)
+        return TOILE_OK;
+    for (int g = 0; g < p->scene->garment_count && status >= 0; g++) {
+        int count = toile_vertex_count(world, g), track;
+        double *values = toile_alloc(&p->memory, (size_t)count, 3 * sizeof *values);
+        char name[200];
+        snprintf(name, sizeof name, "start %.128s", toile_garment_name(world, g));
+        status = values ? toile_job_file_begin_track(p->file, name, 0, count, &track, p->error)
+                        : toile_fail_memory(p->error, "a track");
+        for (int k = 0; k < 2 && status >= 0; k++) {
+            status = k ? toile_get_velocities(world, g, values) : toile_get_positions(world, g, values);
+            if (status >= 0)
+                status = toile_job_file_append(p->file, track, values, p->error);
+        }
+        toile_free(&p->memory, values);
+    }
+    json_object_clear(start);
+    json_object_set_new(start, "track", json_string("start"));
+    return status < 0 ? status : TOILE_OK;
+}
+
 static toile_status pack_arrays(packer *p) {
     static const char *const LISTS[] = {"garments", "colliders"};
     toile_status status = TOILE_OK;
@@ -276,6 +302,8 @@ toile_status toile_job_pack(const char *scene_path, const char *const *sets, int
         status = toile_job_file_create(&p.memory, job_path, &p.file, error);
     if (status == TOILE_OK)
         status = pack_arrays(&p);
+    if (status == TOILE_OK)
+        status = pack_start(&p);
     char *text = status == TOILE_OK ? json_dumps(p.root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (status == TOILE_OK)
         status = text ? toile_job_file_finish(p.file, text, error) : toile_fail_memory(error, "the scene");

@@ -28,6 +28,7 @@ static const struct command {
     {"info", toile_command_info, "what is in a file"},
     {"verify", toile_command_verify, "check every frame of a cache: checksums, stretch, intersections"},
     {"export", toile_command_export, "write a cache for other tools"},
+    {"import", toile_command_import, "a GarmentCode pattern and a body become a scene"},
     {"recover", toile_command_recover, "what can be saved of a damaged cache, and saving it"},
     {"settings", toile_command_settings, "every setting with unit, range, default and meaning"},
     {"fabrics", toile_command_fabrics, "the fabrics that come with Toile, and their sources"},
@@ -302,6 +303,7 @@ bool toile_choose_frames(const toile_frame_range *range, const toile_cache *cach
 /* ---- bake ---- */
 
 int toile_command_bake(int argc, char **argv) {
+    char output[PATH_MAX];
     static const char *const operand_names[] = {"SCENE.json"};
     toile_bake_options bake = {.threads = -1, .grace = TOILE_BAKE_GRACE};
     toile_option_list sets = {calloc((size_t)argc, sizeof(char *)), 0};
@@ -350,6 +352,8 @@ int toile_command_bake(int argc, char **argv) {
         bake.sets = sets.items;
         bake.set_count = sets.count;
         bake.progress = (toile_progress_mode)mode;
+        if (bake.cache_path)
+            bake.cache_path = toile_output_path(bake.cache_path, output, sizeof output);
         if (!bake.cache_path)
             exit_code = toile_complain(TOILE_EXIT_USAGE, "where to? Give the cache: -o CACHE.h5");
         else if (!(bake.position_error >= 0 && bake.position_error <= 1))

@@ -81,7 +81,7 @@ typedef struct reader {
     int line;                       /* of `at` */
     int first_line;                 /* of the statement being read: where messages point */
     locale_t plain;                 /* numbers have a point, whatever the host's language */
-    int vertex_capacity, uv_capacity, face_capacity, corner_capacity;
+    int vertex_capacity, uv_capacity, face_capacity, corner_capacity, line_capacity;
     struct names {                  /* panels by group, object or material */
         word pending;               /* name of the faces to come */
         int current;                /* its number, -1 until a face asks for it */
@@ -335,6 +335,26 @@ static toile_status read_face(reader *r) {
     return TOILE_OK;
 }
 
+/* A line through two or more vertices: edges that no face has, as Blender writes sewing edges. */
+static toile_status read_line(reader *r) {
+    toile_obj *obj = r->obj;
+    int before = -1, vertex, uv;
+    for (word w; next_word(r, &w); before = vertex) {
+        toile_status status = read_corner(r, w, &vertex, &uv);
+        if (status != TOILE_OK)
+            return status;
+        if (before < 0 || before == vertex)
+            continue;
+        int after = 0;
+        GROW(obj->lines, r->line_capacity, obj->line_count, 1, 2);
+        r->line_capacity = after;
+        obj->lines[2 * (size_t)obj->line_count] = before;
+        obj->lines[2 * (size_t)obj->line_count + 1] = vertex;
+        obj->line_count++;
+    }
+    return TOILE_OK;
+}
+
 /* A name is the rest of the line: programs write spaces in it. */
 static toile_status read_name(reader *r, struct names *names) {
     skip_blanks(r);
@@ -355,7 +375,7 @@ static toile_status read_name(reader *r, struct names *names) {
 }
 
 static toile_status read_statement(reader *r) {
-    static const char *const SKIPPED[] = {"vn",     "s",          "l",         "p",        "mtllib",
+    static const char *const SKIPPED[] = {"vn",     "s",          "p",         "mtllib",
                                           "vp",     "lod",        "bevel",     "mg",       "usemap",
                                           "maplib", "shadow_obj", "trace_obj", "c_interp", "d_interp"};
     static const char *const NAMES[] = {"g", "o", "usemtl"};
@@ -373,6 +393,8 @@ static toile_status read_statement(reader *r) {
         return read_uv(r);
     if (is_word(w, "f"))
         return read_face(r);
+    if (is_word(w, "l"))
+        return read_line(r);
     for (int k = 0; k < 3; k++)
         if (is_word(w, NAMES[k]))
             return read_name(r, &r->names[k]);
@@ -394,6 +416,10 @@ static toile_status check_indices(const toile_obj *obj, toile_error *error) {
                 return toile_fail(error, TOILE_INVALID, "%s:%d: vt %d; the file has %d vt", obj->path,
                                   obj->face_lines[f], *uv + 1, obj->uv_count);
         }
+    for (int i = 0; i < 2 * obj->line_count; i++)
+        if (obj->lines[i] >= obj->vertex_count)
+            return toile_fail(error, TOILE_INVALID, "%s: a line (l) uses vertex %d; the file has %d vertices", obj->path,
+                              obj->lines[i] + 1, obj->vertex_count);
     return TOILE_OK;
 }
 
@@ -473,6 +499,7 @@ void toile_obj_free(toile_memory *memory, toile_obj *obj) {
     toile_free(memory, obj->uvs);
     toile_free(memory, obj->face_sizes);
     toile_free(memory, obj->face_lines);
+    toile_free(memory, obj->lines);
     toile_free(memory, obj->face_panels);
     toile_free(memory, obj->corner_vertices);
     toile_free(memory, obj->corner_uvs);

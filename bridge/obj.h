@@ -1,8 +1,8 @@
 /* Mesh files: Wavefront OBJ, read whole, every number and index checked.
  *
- * Understood: v, vt, f (triangles and quads, negative indices), g, o and usemtl as names of panels, line
- * continuation, any line length and line end. Known and skipped: vn, s, l, p, mtllib and the display
- * attributes. Everything else is refused with the line it is on. */
+ * Understood: v, vt, f (triangles and quads, negative indices), l (edges without faces), g, o and usemtl as
+ * names of panels, line continuation, any line length and line end. Known and skipped: vn, s, p, mtllib and the
+ * display attributes. Everything else is refused with the line it is on. */
 #ifndef TOILE_OBJ_H
 #define TOILE_OBJ_H
 
@@ -25,6 +25,8 @@ typedef struct toile_obj {
     int *face_panels;               /* (face_count) */
     int *corner_vertices;           /* from 0, (corner_count) */
     int *corner_uvs;                /* from 0, -1 for none, (corner_count) */
+    int line_count;                 /* edges without faces */
+    int *lines;                     /* their vertices, (line_count x 2) */
     int panel_count;                /* at least 1; those that have faces */
     char **panel_names;             /* unique, (panel_count) */
 } toile_obj;

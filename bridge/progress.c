@@ -77,9 +77,11 @@ static void describe(const toile_progress *progress, int frame, double eta,
     int used = snprintf(text, size, "frame %d/%d  %d %%  %.3g s/frame  ETA %s", done, frames,
                         100 * done / frames, progress->seconds_per_frame, left);
     if (statistics && used > 0 && (size_t)used < size)
-        snprintf(text + used, size - (size_t)used,
-                 "  %lld steps  %lld iterations  stretch %.1f %%  %d contacts", (long long)statistics->steps,
-                 (long long)statistics->iterations, 100 * statistics->max_stretch, statistics->contacts);
+        used += snprintf(text + used, size - (size_t)used,
+                         "  %lld steps  %lld iterations  stretch %.1f %%  %d contacts", (long long)statistics->steps,
+                         (long long)statistics->iterations, 100 * statistics->max_stretch, statistics->contacts);
+    if (statistics && statistics->open_stitches && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, "  %d stitches open", statistics->open_stitches);
 }
 
 static void draw_bar(toile_progress *progress, int frame, const char *text) {
@@ -144,6 +146,25 @@ void toile_progress_frame(toile_progress *progress, int frame, const toile_stati
         progress->line_tenth = tenth;
         progress->line_time = now;
     }
+}
+
+void toile_progress_settle(toile_progress *progress, toile_progress_mode mode, int frame, int most,
+                           const toile_statistics *statistics) {
+    if (mode == TOILE_PROGRESS_JSON) {
+        print_event(json_pack("{s:s, s:i, s:i, s:f, s:i, s:f}", "event", "settle", "frame", frame, "frames", most, "speed",
+                              statistics->speed, "open_stitches", statistics->open_stitches, "widest_gap",
+                              statistics->widest_gap));
+        return;
+    }
+    double now = toile_now();
+    if (mode == TOILE_PROGRESS_NONE || (frame > 1 && now - progress->line_time < 1))
+        return;
+    progress->line_time = now;
+    char open[64] = "";
+    if (statistics->open_stitches)
+        snprintf(open, sizeof open, ", %d stitches open, the widest %.1f mm", statistics->open_stitches,
+                 1e3 * statistics->widest_gap);
+    fprintf(stderr, "settling: frame %d of at most %d, %.3f m/s%s\n", frame, most, statistics->speed, open);
 }
 
 void toile_progress_end(toile_progress *progress, const char *outcome, int frame, const char *note) {

@@ -36,6 +36,9 @@ void toile_progress_start(toile_progress *progress, toile_progress_mode mode, co
                           const char *name, const char *file, int first, int last, int done);
 /* `statistics` of this frame, or null for a task that has none. */
 void toile_progress_frame(toile_progress *progress, int frame, const toile_statistics *statistics);
+/* Before the start: frame of at most `most` in which cloth comes to rest; not one of the task's. */
+void toile_progress_settle(toile_progress *progress, toile_progress_mode mode, int frame, int most,
+                           const toile_statistics *statistics);
 /* `outcome` is complete or stopped; `note` a sentence for people. */
 void toile_progress_end(toile_progress *progress, const char *outcome, int frame, const char *note);
 /* To stderr as `toile: message` in every mode. */

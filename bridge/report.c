@@ -153,6 +153,10 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "intersections_at_start", facts->start ? json_incref(facts->start) : json_array());
     put(object, "intersections_left", facts->left ? json_incref(facts->left) : json_array());
     put(object, "colliders_crossing", facts->colliders ? json_incref(facts->colliders) : json_array());
+    put(object, "particles", json_integer(last.particles));
+    put(object, "open_stitches", json_integer(last.open_stitches));
+    put(object, "widest_gap", real(last.widest_gap));
+    put(object, "speed", real(last.speed));
     put(object, "kinetic_energy", real(last.kinetic_energy));
     put(object, "elastic_energy", real(last.elastic_energy));
     put(object, "potential_energy", real(last.potential_energy));

@@ -95,9 +95,14 @@ static toile_status build(const loader *l) {
     toile_status status = toile_build(scene->world);
     if (status < 0)
         return world_refuses(l, &WHOLE, status);
+    status = toile_scene_take_start(l);
+    if (status != TOILE_OK)
+        return status;
     for (int i = 0; i < scene->garment_count; i++) {
         toile_free(&scene->memory, scene->garments[i].start);
-        scene->garments[i].start = NULL;
+        toile_free(&scene->memory, scene->garments[i].begin);
+        scene->garments[i].start = scene->garments[i].begin = NULL;
+        toile_scene_drop_pattern(&scene->memory, &scene->garments[i]);
     }
     return TOILE_OK;
 }
@@ -147,6 +152,10 @@ static toile_status load(const toile_hooks *hooks, const char *path, const char 
     if (status == TOILE_OK)
         status = toile_scene_load_garments(&l);
     if (status == TOILE_OK)
+        status = toile_scene_load_shaping(&l);
+    if (status == TOILE_OK)
+        status = toile_scene_load_start(&l);
+    if (status == TOILE_OK)
         status = toile_scene_load_colliders(&l);
     if (status == TOILE_OK)
         status = toile_scene_load_pins(&l);
@@ -190,6 +199,7 @@ void toile_scene_free(toile_scene *scene) {
     toile_scene_free_garments(scene);
     toile_scene_free_colliders(scene);
     toile_scene_free_pins(scene);
+    toile_scene_free_shaping(scene);
     toile_job_file_close(scene->job);
     toile_free(&scene->memory, scene->name);
     toile_free(&scene->memory, scene->folder);
@@ -240,6 +250,8 @@ toile_status toile_scene_prepare(toile_scene *scene, int frame, toile_error *err
         status = toile_scene_prepare_collider(scene, &scene->colliders[i], frame, error);
     for (int i = 0; i < scene->pin_count && status == TOILE_OK; i++)
         status = toile_scene_prepare_pin(scene, &scene->pins[i], frame, error);
+    if (status == TOILE_OK)
+        status = toile_scene_prepare_shaping(scene, frame, error);
     if (status == TOILE_OK)
         scene->frame = frame;
     return status;

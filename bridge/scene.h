@@ -43,6 +43,15 @@ uint64_t toile_scene_fingerprint(const toile_scene *scene);
  * at frame N (first frame or resume): call with N, then toile_place_inputs(world). */
 toile_status toile_scene_prepare(toile_scene *scene, int frame, toile_error *error);
 
+/* Settles the garments with everything else where it is at the first frame, until they are at rest and sewn or "settle" has
+ * had its frames. `go_on` hears of every one of them and may stop it. For the start of a bake, after toile_place_inputs. */
+int toile_scene_settle_frames(const toile_scene *scene); /* at most; 0: none */
+toile_status toile_scene_settle(toile_scene *scene, bool (*go_on)(void *user, int frame, int most, const toile_statistics *now),
+                                void *user, toile_error *error);
+
+/* The first garment as it starts, as an OBJ file: groups are panels, vt metres of the cloth, l what is sewn, p what pins hold. */
+toile_status toile_scene_write_obj(toile_scene *scene, const char *path, toile_error *error);
+
 /* Every collider as a triangle mesh at the pose last prepared: for verify, pictures, viewers. Primitives are
  * tessellated, planes are cut to a square of 2 m. The arrays are the scene's and stay until the next prepare.
  * Colliders are numbered from 0 to their count less 1. */

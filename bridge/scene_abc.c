@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PARTS_MOST = 4096, DEPTH_MOST = 256, SET_NAME = 255, TAIL = 1 << 16 };
@@ -27,6 +26,7 @@ struct toile_abc {
     part *parts;
     int part_count;
     bool moves, changes;
+    bool hides; /* something was left out as it is not visible */
     uint64_t hash;
 };
 
@@ -86,8 +86,14 @@ static toile_status collect(toile_abc *abc, abc_object *object, abc_object **cha
     abc_status status = abc_object_resolve(abc->reader, object, &original);
     if (status < 0)
         return fail_abc(abc, status, error);
-    if (!named && abc_object_visibility(abc->reader, original, 0, &visible) >= 0 && visible == 0)
+    if (!named)
+        status = abc_object_visibility(abc->reader, original, 0, &visible);
+    if (status < 0)
+        return fail_abc(abc, status, error);
+    if (visible == 0) {
+        abc->hides = true;
         return TOILE_OK;
+    }
     abc_schema schema = abc_object_schema(original);
     if (schema == ABC_SCHEMA_POLYMESH || schema == ABC_SCHEMA_SUBD)
         return add_part(abc, original, chain, depth, error);
@@ -124,6 +130,12 @@ static toile_status find_meshes(toile_abc *abc, const char *object, toile_error 
     while (above > 0)
         chain[depth++] = up[--above];
     toile_status status = collect(abc, from, chain, depth, true, error);
+    if (status == TOILE_OK && abc->part_count == 0 && abc->hides) {
+        list_meshes(from, list, sizeof list, 0);
+        return toile_fail(error, TOILE_INVALID,
+                          "%.300s has no mesh that is visible at its start; show it there, or name one as \"object\": %s",
+                          abc->path, list);
+    }
     if (status == TOILE_OK && abc->part_count == 0)
         status = toile_fail(error, TOILE_INVALID, "%.300s has no mesh%s%.100s; export polygon meshes",
                             abc->path, object ? " at or below " : "", object ? object : "");
@@ -131,19 +143,20 @@ static toile_status find_meshes(toile_abc *abc, const char *object, toile_error 
 }
 
 /* The end of the file, where the hashes of everything are. */
-static uint64_t hash_tail(const char *path, uint64_t size) {
-    static const char NOTHING[] = "";
-    uint64_t hash = toile_hash(TOILE_HASH_SEED, &size, sizeof size);
-    FILE *file = fopen(path, "rb");
-    char *bytes = malloc(TAIL);
-    size_t got = 0;
-    if (file && bytes && fseek(file, size > TAIL ? (long)(size - TAIL) : 0, SEEK_SET) == 0)
-        got = fread(bytes, 1, TAIL, file);
-    hash = toile_hash(hash, got ? bytes : NOTHING, got);
+static toile_status hash_tail(toile_abc *abc, uint64_t size, toile_error *error) {
+    size_t tail = size > TAIL ? TAIL : (size_t)size;
+    char *bytes = toile_alloc(abc->memory, tail, 1);
+    if (!bytes)
+        return toile_fail_memory(error, abc->path);
+    FILE *file = fopen(abc->path, "rb");
+    bool done = file && fseek(file, (long)(size - tail), SEEK_SET) == 0 && fread(bytes, 1, tail, file) == tail;
+    abc->hash = toile_hash(toile_hash(TOILE_HASH_SEED, &size, sizeof size), bytes, done ? tail : 0);
     if (file)
         fclose(file);
-    free(bytes);
-    return hash;
+    toile_free(abc->memory, bytes);
+    return done ? TOILE_OK
+                : toile_fail(error, TOILE_IO, "%.300s cannot be read to its end; has it changed meanwhile?",
+                             abc->path);
 }
 
 toile_status toile_abc_open(toile_memory *memory, const char *path, const char *object, bool y_up,
@@ -169,7 +182,7 @@ toile_status toile_abc_open(toile_memory *memory, const char *path, const char *
         status = find_meshes(abc, object, error);
     abc_archive_info info;
     if (status == TOILE_OK && abc_reader_info(abc->reader, &info) >= 0)
-        abc->hash = hash_tail(path, info.file_size);
+        status = hash_tail(abc, info.file_size, error);
     if (status == TOILE_OK)
         *result = abc;
     else
@@ -437,9 +450,15 @@ static toile_status find_sets(toile_abc *abc, const part *p, toile_obj *obj, int
     for (int pass = 0; pass < 2 && result == TOILE_OK; pass++)
         for (size_t c = 0; c < children && result == TOILE_OK; c++) {
             abc_object *set = abc_object_child(p->mesh, c);
-            if (abc_object_schema(set) != ABC_SCHEMA_FACESET ||
-                abc_faceset_read(abc->reader, set, 0, &faces, &exclusive) < 0)
+            if (abc_object_schema(set) != ABC_SCHEMA_FACESET)
                 continue;
+            abc_status status = abc_faceset_read(abc->reader, set, 0, &faces, &exclusive);
+            if (status == ABC_MISSING) /* one without samples */
+                continue;
+            if (status < 0) {
+                result = fail_abc(abc, status, error);
+                break;
+            }
             if (pass == 0) {
                 exclude = exclude || exclusive;
                 continue;

@@ -39,13 +39,13 @@ static toile_status load_exempt(const loader *l, const json_t *object, const toi
     toile_scene *scene = l->scene;
     toile_place garment_place = {place, "garment", 0};
     const char *name = read_text(object, "garment", ""), *with = read_text(object, "with", "all");
-    int index = toile_scene_find_name(scene, name_of_garment, scene->garment_count, name), count = 0, n = 0;
+    int index = toile_scene_find_name(scene, name_of_garment, scene->garment_count, name), n = 0;
     if (index < 0)
         return toile_scene_refuse_name(l, &garment_place, name, name_of_garment, scene->garment_count);
     const garment *g = &scene->garments[index];
     bool *chosen = toile_alloc(l->memory, (size_t)g->vertex_count, sizeof *chosen);
     int *vertices = toile_alloc(l->memory, (size_t)g->vertex_count, sizeof *vertices);
-    toile_status status = chosen && vertices ? toile_scene_select(l, object, place, g, chosen, &count) : no_memory(l);
+    toile_status status = chosen && vertices ? toile_scene_select(l, object, place, index, g, chosen) : no_memory(l);
     if (status == TOILE_OK) {
         for (int v = 0; v < g->vertex_count; v++)
             if (chosen[v])

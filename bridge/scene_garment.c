@@ -1,4 +1,5 @@
-/* Garments of a scene: grids, and meshes from OBJ files and archives with a fabric per panel. */
+/* Garments of a scene: grids, and meshes from OBJ files and archives with a fabric per panel. Sewing patterns are in
+ * scene_panels.c. */
 #include "scene_internal.h"
 
 #include "hash.h"
@@ -170,6 +171,9 @@ static toile_status load_mesh(loader *l, const json_t *object, const toile_place
     if (status != TOILE_OK)
         goto out;
     l->files = toile_hash(l->files, &obj.hash, sizeof obj.hash);
+    status = toile_scene_take_loose_edges(l, object, place, obj.lines, obj.line_count);
+    if (status != TOILE_OK)
+        goto out;
 
     corner_uv = toile_alloc(l->memory, (size_t)obj.corner_count, 2 * sizeof *corner_uv);
     if (!corner_uv) {
@@ -246,8 +250,9 @@ toile_status toile_scene_load_garments(loader *l) {
         garment *g = &scene->garments[i];
         toile_status status = toile_scene_take_name(l, object, &here, name_of_garment, "garment", &g->name);
         if (status == TOILE_OK)
-            status = json_object_get(object, "grid") ? load_grid(l, object, &here, g)
-                                                     : load_mesh(l, object, &here, g);
+            status = json_object_get(object, "grid")                     ? load_grid(l, object, &here, g)
+                     : json_is_array(json_object_get(object, "panels")) ? toile_scene_load_panels(l, object, &here, g)
+                                                                         : load_mesh(l, object, &here, g);
         if (status != TOILE_OK)
             return status;
         int layer = 0;
@@ -263,6 +268,8 @@ void toile_scene_free_garments(toile_scene *scene) {
     for (int i = 0; i < scene->garment_count; i++) {
         toile_free(&scene->memory, scene->garments[i].name);
         toile_free(&scene->memory, scene->garments[i].start);
+        toile_free(&scene->memory, scene->garments[i].begin);
+        toile_scene_drop_pattern(&scene->memory, &scene->garments[i]);
     }
     toile_free(&scene->memory, scene->garments);
 }

@@ -6,6 +6,7 @@
 #include "job_hdf5.h"
 #include "json_place.h"
 #include "motion.h"
+#include "pattern.h"
 #include "scene.h"
 
 #include <jansson.h>
@@ -17,8 +18,11 @@ typedef struct garment {
     int index;                      /* in the world */
     int vertex_count;
     double *start;                  /* world space, m, (vertex_count x 3); until the scene is loaded */
+    double *begin;                  /* positions, then velocities, of the cache it begins from, or null; as long */
     int nu, nv;                     /* of a grid, else 0 */
     double size[2];                 /* of a grid, m */
+    toile_pattern_mesh pattern;     /* of panels; until the scene is loaded */
+    json_t *panel_numbers;          /* of panels by name; as long */
 } garment;
 
 typedef struct collider {
@@ -55,11 +59,35 @@ typedef struct pin {
     bool limited;                   /* not all of them */
     toile_motion motion;            /* translation and rotation from the start, about a point */
     double about[3];
+    bool elsewhere;                 /* its start is that of a cache, not the garment's own */
+    int curve_count;                /* points of a line that it slides on, or 0 */
+    double *curve, *curve_now;      /* world space, m, (curve_count x 3) */
     const collider *followed;       /* or null */
     int track;                      /* of the job, or -1 */
     int garment;                    /* in the world */
     double *here;                   /* null, or it grabs: all positions of the garment now, m */
 } pin;
+
+/* A number that changes from frame to frame. */
+typedef struct number_key {
+    double frame, value;
+} number_key;
+typedef struct number_curve {
+    int count;
+    number_key *keys;
+} number_curve;
+
+typedef struct scene_map {
+    int garment, index;             /* in the world */
+    int count;
+    double *full, *now;             /* factors at amount 1, and as last told, (count) */
+    number_curve amount;            /* or no keys: it stays */
+} scene_map;
+
+typedef struct scene_pressure {
+    int garment, panel;             /* in the world; panel -1: all */
+    number_curve value;             /* N/m^2 */
+} scene_pressure;
 
 struct toile_scene {
     toile_memory memory;
@@ -74,6 +102,12 @@ struct toile_scene {
     garment *garments;
     collider *colliders;
     pin *pins;
+    int map_count, pressure_count;
+    scene_map *maps;
+    scene_pressure *pressures;
+    int settle_frames;              /* at most, before the first frame */
+    double settle_speed;            /* m/s, at which it counts as at rest */
+    int before_first;               /* frames that the one being settled is before the first, else 0 */
     char *resolved;
     uint64_t fingerprint;
 };
@@ -204,10 +238,17 @@ toile_status toile_scene_check_fabrics(loader *l);
 toile_status toile_scene_use_fabric(const loader *l, const json_t *value, const toile_place *place,
                                     int *fabric);
 
-/* ---- scene_garment.c, scene_collider.c, scene_pin.c ---- */
+/* ---- scene_garment.c, scene_panels.c, scene_collider.c, scene_pin.c ---- */
 
 toile_status toile_scene_load_garments(loader *l);
 void toile_scene_free_garments(toile_scene *scene);
+/* A garment of panels and seams. */
+toile_status toile_scene_load_panels(const loader *l, const json_t *object, const toile_place *place, garment *g);
+/* The panel and edge that {"panel", "edge"} names; `panels` is the garment's list. */
+toile_status toile_scene_find_edge(const loader *l, const json_t *object, const json_t *panels, const garment *g,
+                                   const toile_place *place, int *panel, int *edge);
+/* What only loading needs of it. */
+void toile_scene_drop_pattern(toile_memory *memory, garment *g);
 /* Needs nothing loaded before. */
 toile_status toile_scene_load_colliders(loader *l);
 /* Those that are put in place at once rather than moved there: true if one of them is elsewhere now. */
@@ -218,15 +259,34 @@ void toile_scene_free_colliders(toile_scene *scene);
 toile_status toile_scene_load_pins(loader *l);
 toile_status toile_scene_prepare_pin(toile_scene *scene, pin *p, int frame, toile_error *error);
 void toile_scene_free_pins(toile_scene *scene);
-/* "select" of an object: sets `chosen` (vertex_count) for all that any part of it selects, and says how many there are.
- * Refuses when there are none. */
-toile_status toile_scene_select(const loader *l, const json_t *object, const toile_place *place, const garment *g,
-                                bool *chosen, int *count);
 
 /* ---- scene_contact.c ---- */
 
 /* Needs garments and colliders. */
 toile_status toile_scene_load_no_contact(loader *l);
+
+/* Marks what "select" of an object selects of garment `index`; refuses if that is nothing. */
+toile_status toile_scene_select(const loader *l, const json_t *object, const toile_place *place, int index, const garment *g,
+                                bool *chosen);
+
+/* ---- scene_shaping.c ---- */
+
+/* Schedule, strength and fold angle of a seam. */
+toile_status toile_scene_read_seam(const loader *l, const json_t *object, const toile_place *place, toile_seam *seam);
+/* Writes a file's edges without faces into the scene as pairs, where "sewing" asks for them. */
+toile_status toile_scene_take_loose_edges(const loader *l, const json_t *object, const toile_place *place, const int *lines,
+                                          int count);
+/* Needs garments. */
+toile_status toile_scene_load_shaping(loader *l);
+toile_status toile_scene_prepare_shaping(toile_scene *scene, int frame, toile_error *error);
+void toile_scene_free_shaping(toile_scene *scene);
+
+/* ---- scene_start.c ---- */
+
+/* Needs garments; pins need it. */
+toile_status toile_scene_load_start(loader *l);
+/* After toile_build. */
+toile_status toile_scene_take_start(const loader *l);
 
 /* ---- scene_resolved.c ---- */
 

@@ -63,6 +63,27 @@ static toile_status select_vertices(const loader *l, const json_t *select, const
     return TOILE_OK;
 }
 
+static toile_status select_panel_edges(const loader *l, const json_t *select, const toile_place *place, int index,
+                                       const garment *g, bool *chosen) {
+    const json_t *list = json_object_get(select, "panel_edges");
+    const json_t *object = json_array_get(json_object_get(l->root, "garments"), (size_t)index);
+    toile_place here = {place, "panel_edges", 0};
+    if (list && !g->panel_numbers)
+        return REFUSE(&here, "garment \"%.64s\" is not made of panels with outlines; select vertices, box or sphere", g->name);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        toile_place item = {&here, NULL, i};
+        int panel, edge;
+        toile_status status = toile_scene_find_edge(l, json_array_get(list, i), json_object_get(object, "panels"), g, &item,
+                                                    &panel, &edge);
+        if (status != TOILE_OK)
+            return status;
+        edge += g->pattern.edge_base[panel];
+        for (int k = 0; k <= g->pattern.edge_count[edge]; k++)
+            chosen[toile_pattern_vertex(&g->pattern, edge, k)] = true;
+    }
+    return TOILE_OK;
+}
+
 static toile_status select_regions(const loader *l, const json_t *select, const toile_place *place,
                                    const garment *g, bool *chosen) {
     const json_t *box = json_object_get(select, "box"), *sphere = json_object_get(select, "sphere");
@@ -88,12 +109,11 @@ static toile_status select_regions(const loader *l, const json_t *select, const 
     return TOILE_OK;
 }
 
-toile_status toile_scene_select(const loader *l, const json_t *object, const toile_place *place, const garment *g,
-                                bool *chosen, int *count) {
+toile_status toile_scene_select(const loader *l, const json_t *object, const toile_place *place, int index, const garment *g,
+                                bool *chosen) {
     const json_t *select = json_object_get(object, "select");
     toile_place here = {place, "select", 0};
     double within = 0, low[3], high[3];
-    *count = 0;
     read_number(select, "within", &within);
     toile_status status = select_sides(l, select, &here, "corners", g, within, chosen);
     if (status == TOILE_OK)
@@ -101,14 +121,14 @@ toile_status toile_scene_select(const loader *l, const json_t *object, const toi
     if (status == TOILE_OK)
         status = select_vertices(l, select, &here, g, within, chosen);
     if (status == TOILE_OK)
+        status = select_panel_edges(l, select, &here, index, g, chosen);
+    if (status == TOILE_OK)
         status = select_regions(l, select, &here, g, chosen);
     if (status != TOILE_OK)
         return status;
-
     for (int v = 0; v < g->vertex_count; v++)
-        *count += chosen[v];
-    if (*count > 0)
-        return TOILE_OK;
+        if (chosen[v])
+            return TOILE_OK;
     for (int k = 0; k < 3; k++)
         low[k] = high[k] = g->start[k];
     for (size_t i = 0; i < 3 * (size_t)g->vertex_count; i++) {
@@ -121,14 +141,17 @@ toile_status toile_scene_select(const loader *l, const json_t *object, const toi
                   g->vertex_count, g->name, low[0], low[1], low[2], high[0], high[1], high[2]);
 }
 
-/* Fills the pin's vertices from its "select". */
-static toile_status select_pin(const loader *l, const json_t *object, const toile_place *place, const garment *g, pin *p) {
+/* Fills the pin's vertices from its "select": all that any part of it selects. */
+static toile_status select_pin(const loader *l, const json_t *object, const toile_place *place, int index,
+                               const garment *g, pin *p) {
     bool *chosen = toile_alloc(l->memory, (size_t)g->vertex_count, sizeof *chosen);
     if (!chosen)
         return no_memory(l);
-    toile_status status = toile_scene_select(l, object, place, g, chosen, &p->count);
+    toile_status status = toile_scene_select(l, object, place, index, g, chosen);
     if (status != TOILE_OK)
         goto out;
+    for (int v = 0; v < g->vertex_count; v++)
+        p->count += chosen[v];
     p->vertices = toile_alloc(l->memory, (size_t)p->count, sizeof *p->vertices);
     p->start = toile_alloc(l->memory, (size_t)p->count, 3 * sizeof *p->start);
     p->target = toile_alloc(l->memory, (size_t)p->count, 3 * sizeof *p->target);
@@ -138,15 +161,49 @@ static toile_status select_pin(const loader *l, const json_t *object, const toil
     }
     for (int v = 0, n = 0; v < g->vertex_count; v++)
         if (chosen[v]) {
-            memcpy(p->start + 3 * (size_t)n, g->start + 3 * (size_t)v, 3 * sizeof *p->start);
+            const double *from = g->begin ? g->begin : g->start;
+            memcpy(p->start + 3 * (size_t)n, from + 3 * (size_t)v, 3 * sizeof *p->start);
             p->vertices[n++] = v;
         }
+    p->elsewhere = g->begin != NULL;
 out:
     toile_free(l->memory, chosen);
     return status;
 }
 
 /* ---- one and all ---- */
+
+/* Springs, surfaces and curves. */
+static toile_status hold_elsewhere(const loader *l, const json_t *object, const toile_place *place, pin *p) {
+    toile_scene *scene = l->scene;
+    toile_place surface_place = {place, "surface", 0};
+    const char *surface = read_text(object, "surface", NULL);
+    const json_t *curve = json_object_get(object, "curve");
+    double stiffness = 0;
+    toile_status status = TOILE_OK;
+    read_number(object, "stiffness", &stiffness);
+    if (stiffness > 0)
+        status = toile_soften_pin(scene->world, p->index, stiffness);
+    if (status >= 0 && surface) {
+        int found = toile_scene_find_name(scene, name_of_collider, scene->collider_count, surface);
+        if (found < 0)
+            return toile_scene_refuse_name(l, &surface_place, surface, name_of_collider, scene->collider_count);
+        if (scene->colliders[found].loose)
+            return REFUSE(&surface_place, "found \"%.64s\", whose faces change: there is no place on it to hold to", surface);
+        status = toile_pin_to_collider(scene->world, p->index, scene->colliders[found].index);
+    }
+    if (status >= 0 && curve) {
+        p->curve_count = (int)json_array_size(curve);
+        p->curve = toile_alloc(l->memory, (size_t)p->curve_count, 3 * sizeof *p->curve);
+        p->curve_now = toile_alloc(l->memory, (size_t)p->curve_count, 3 * sizeof *p->curve);
+        if (!p->curve || !p->curve_now)
+            return no_memory(l);
+        for (size_t i = 0; i < 3 * (size_t)p->curve_count; i++)
+            p->curve[i] = json_number_value(json_array_get(json_array_get(curve, i / 3), i % 3));
+        status = toile_pin_to_curve(scene->world, p->index, p->curve, p->curve_count);
+    }
+    return status < 0 ? world_refuses(l, place, status) : TOILE_OK;
+}
 
 static toile_status load_pin(loader *l, const json_t *object, const toile_place *place, pin *p) {
     toile_scene *scene = l->scene;
@@ -156,7 +213,7 @@ static toile_status load_pin(loader *l, const json_t *object, const toile_place 
     if (index < 0)
         return toile_scene_refuse_name(l, &garment_place, name, name_of_garment, scene->garment_count);
     const garment *g = &scene->garments[index];
-    toile_status status = select_pin(l, object, place, g, p);
+    toile_status status = select_pin(l, object, place, index, g, p);
     if (status != TOILE_OK)
         return status;
 
@@ -204,7 +261,9 @@ static toile_status load_pin(loader *l, const json_t *object, const toile_place 
     status = toile_add_pin(scene->world, &made, &p->index);
     if (status >= 0 && grabs)
         status = toile_grab_pin(scene->world, p->index, true);
-    return status < 0 ? world_refuses(l, place, status) : TOILE_OK;
+    if (status < 0)
+        return world_refuses(l, place, status);
+    return hold_elsewhere(l, object, place, p);
 }
 
 toile_status toile_scene_load_pins(loader *l) {
@@ -260,8 +319,9 @@ static toile_status aim_grab(toile_scene *scene, pin *p, int frame) {
 
 toile_status toile_scene_prepare_pin(toile_scene *scene, pin *p, int frame, toile_error *error) {
     toile_status status = TOILE_OK;
+    int now = frame - scene->before_first;
     if (p->limited)
-        status = toile_enable_pin(scene->world, p->index, frame >= p->first && frame <= p->last);
+        status = toile_enable_pin(scene->world, p->index, now >= p->first && now <= p->last);
     if (status >= 0 && p->track >= 0) {
         toile_status read = toile_job_file_read_track(scene->job, p->track, frame, p->target, error);
         if (read != TOILE_OK)
@@ -273,8 +333,13 @@ toile_status toile_scene_prepare_pin(toile_scene *scene, pin *p, int frame, toil
             status = toile_move_pin(scene->world, p->index, p->target);
     } else if (status >= 0 && (p->followed || p->motion.key_count > 0)) {
         toile_pose pose = pose_of(scene, p, frame);
-        transform(&pose, 1, p->start, p->count, p->target);
-        status = toile_move_pin(scene->world, p->index, p->target);
+        if (p->curve) {
+            transform(&pose, 1, p->curve, p->curve_count, p->curve_now);
+            status = toile_move_curve(scene->world, p->index, p->curve_now);
+        } else {
+            transform(&pose, 1, p->start, p->count, p->target);
+            status = toile_move_pin(scene->world, p->index, p->target);
+        }
     }
     if (status < 0)
         return toile_fail(error, status, "frame %d, pin \"%.64s\": %s", frame, p->name,
@@ -291,6 +356,8 @@ void toile_scene_free_pins(toile_scene *scene) {
         toile_free(&scene->memory, p->start);
         toile_free(&scene->memory, p->target);
         toile_free(&scene->memory, p->here);
+        toile_free(&scene->memory, p->curve);
+        toile_free(&scene->memory, p->curve_now);
     }
     toile_free(&scene->memory, scene->pins);
 }

@@ -91,6 +91,10 @@ static bool fill_scene(const loader *l) {
         json_object_foreach(json_object_get(object, "panels"), key, item) {
             filled = filled && fill_fabric(fabrics, item, false);
         }
+        size_t panel;
+        json_array_foreach(json_object_get(object, "panels"), panel, item) {
+            filled = filled && fill_fabric(fabrics, item, false);
+        }
     }
     json_object_foreach(fabrics, key, item) {
         toile_fabric standard = toile_default_fabric();
@@ -166,6 +170,7 @@ toile_status toile_scene_take_fingerprint(const loader *l) {
     for (size_t i = 0; i < sizeof LEFT_OUT / sizeof *LEFT_OUT; i++)
         json_object_del(copy, LEFT_OUT[i]);
     json_object_del(json_object_get(copy, "settings"), "threads");
+    json_object_del(json_object_get(copy, "start"), "cache"); /* its frame is in the hash of files */
     char *text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
     if (text)
         l->scene->fingerprint = toile_hash(l->files, text, strlen(text));

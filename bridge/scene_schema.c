@@ -20,7 +20,7 @@ typedef struct member {
     const char *meaning;
 } member;
 
-/* What an object's keys demand of each other. The keys end with a null. */
+/* What an object's keys demand of each other. The keys end with a null; one that ends with [] counts if it is a list. */
 typedef enum demand_kind { EXACTLY_ONE, AT_LEAST_ONE, NOT_TOGETHER, FIRST_NEEDS_ONE } demand_kind;
 typedef struct demand {
     demand_kind kind;
@@ -126,6 +126,30 @@ static const rule PLACE = {
         {0}},
 };
 
+NUMBER_RULE(FLAT, -1000, 1000, "a place in a panel is in metres, -1000 to 1000");
+LIST_RULE(FLAT_POINT, 2, 2, FLAT, "use [x, y] in metres");
+NUMBER_RULE(BEND_RADIUS, -1000, 1000, "a radius is in metres, -1000 to 1000; 0 is flat");
+static const rule BEND = {
+    .form = OBJECT,
+    .says = "use {\"radius\": 0.2, \"axis\": 90, \"at\": [x, y]}",
+    .members = (const member[]){
+        {"radius", &BEND_RADIUS, true, NULL,
+         "Of the cylinder it is bent around, in metres; positive curls away from the side that z points to"},
+        {"axis", &ANGLE, false, "0", "Direction of the cylinder in the panel, degrees from its x axis"},
+        {"at", &FLAT_POINT, false, "[0, 0]", "Point of the panel that stays where it is"},
+        {0}},
+};
+static const rule PANEL_PLACE = {
+    .form = OBJECT,
+    .says = "use {\"origin\": [x, y, z], \"rotate\": [x, y, z], \"bend\": {...}}",
+    .members = (const member[]){
+        {"origin", &POINT, false, "[0, 0, 0]", "Where the panel's own origin is, in metres"},
+        {"rotate", &ANGLES, false, "[0, 0, 0]",
+         "Degrees about x, then y, then z, before it is moved to its origin"},
+        {"bend", &BEND, false, NULL, "The panel rolled around a body at the start, before it is turned; it rests flat"},
+        {0}},
+};
+
 NUMBER_RULE(KEY_FRAME, -1e6, 1e6, "a frame is a number from -1000000 to 1000000");
 CHOICE_RULE(INTERPOLATION, "linear", "smooth");
 
@@ -207,7 +231,191 @@ static const rule PANEL = {
         {"scale", &REST_SCALES, false, "[1, 1]", "Rest length over the length in the file, along u and v"},
         {0}},
 };
-static const rule PANELS = {.form = MAP, .item = &PANEL, .says = "use {\"panel name\": {\"fabric\": ...}}"};
+static const rule PANEL_MAP = {.form = MAP, .item = &PANEL, .says = "use {\"panel name\": {\"fabric\": ...}}"};
+
+/* ---- shaping; seams of patterns are below ---- */
+
+static const rule SELECT; /* among the pins */
+INTEGER_RULE(VERTEX, 0, 2147483647, "a vertex is a whole number, counted from 0");
+LIST_RULE(VERTEX_PAIR, 2, 2, VERTEX, "use [vertex, vertex]");
+LIST_RULE(VERTEX_PAIRS, 1, 100000000, VERTEX_PAIR, "use a list of pairs [vertex, vertex], counted from 0");
+NUMBER_RULE(FOLD_ANGLE, -180, 180, "an angle is in degrees, -180 to 180");
+POSITIVE_RULE(STRENGTH, 1e6, "a strength is in N/m, greater than 0 and at most 1000000");
+/* clang-format off */
+#define SEAM_MEMBERS                                                                                                    \
+    {"name", &NAME_RULE, false, NULL, "For messages"},                                                                  \
+    {"strength", &STRENGTH, false, "100", "Largest pull while it is sewn, in N per metre"},                             \
+    {"fold_angle", &FOLD_ANGLE, false, "0", "Angle at rest across it, degrees: 0 flat, positive folds right sides together"}, \
+    {"frames", &FRAMES, false, NULL,                                                                                    \
+     "First and last frame of sewing; else the first second. With \"settle\" they count from its beginning"},           \
+    {"release", &FRAME, false, NULL, "Frame at which it comes apart; else it stays"}
+/* clang-format on */
+static const rule SEWN = {
+    .form = OBJECT,
+    .says = "use {\"pairs\": [[0, 10], ...]} or {\"loose_edges\": true}",
+    .members = (const member[]){
+        {"pairs", &VERTEX_PAIRS, false, NULL, "Vertices that become one, two by two, counted from 0"},
+        {"loose_edges", &BOOLEAN_RULE, false, NULL, "The edges of the OBJ file that no face has (l): sewing edges in Blender"},
+        SEAM_MEMBERS,
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"pairs", "loose_edges"}}, {0}},
+};
+LIST_RULE(SEWING, 0, 100000, SEWN, "use a list of at most 100000 seams");
+
+static const rule NUMBER_KEY = {
+    .form = OBJECT,
+    .says = "use {\"frame\": 1, \"value\": 0}",
+    .members = (const member[]){
+        {"frame", &KEY_FRAME, true, NULL, "Frame of this key; frames increase from key to key"},
+        {"value", &ANGLE, true, NULL, "Value at this frame; straight lines between keys"},
+        {0}},
+};
+LIST_RULE(NUMBER_KEYS, 1, 100000, NUMBER_KEY, NULL);
+NUMBER_RULE(FACTOR, 0.001, 1000, "a factor is 0.001 to 1000; 1 changes nothing");
+LIST_RULE(FACTORS, 1, 100000000, FACTOR, "use a list of factors, one for each vertex");
+static const rule FABRIC_MAP = {
+    .form = OBJECT,
+    .says = "use {\"property\": \"density\", \"values\": [...]}",
+    .members = (const member[]){
+        {"property", &NAME_RULE, true, NULL, "A property of the fabric, or scale_u, scale_v: rest scales"},
+        {"values", &FACTORS, false, NULL, "Factor at every vertex"},
+        {"select", &SELECT, false, NULL, "Vertices that have the factor \"value\"; the others have 1"},
+        {"value", &FACTOR, false, NULL, "With select"},
+        {"keys", &NUMBER_KEYS, false, NULL, "How much of the map acts at frames: 0 none, 1 all of it. It is stepped frame by frame"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"values", "select"}}, {FIRST_NEEDS_ONE, {"select", "value"}},
+                                {FIRST_NEEDS_ONE, {"value", "select"}}, {0}},
+};
+LIST_RULE(MAPS, 0, 1000, FABRIC_MAP, "use a list of at most 1000 maps");
+static const rule CREASE = {
+    .form = OBJECT,
+    .says = "use {\"edges\": [[0, 1], ...], \"angle\": 90}",
+    .members = (const member[]){
+        {"edges", &VERTEX_PAIRS, false, NULL, "Pairs of neighbouring vertices"},
+        {"select", &SELECT, false, NULL, "All edges between selected vertices"},
+        {"angle", &FOLD_ANGLE, true, NULL, "At rest, degrees: 0 flat, positive folds right sides together"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"edges", "select"}}, {0}},
+};
+LIST_RULE(CREASES, 0, 10000, CREASE, "use a list of at most 10000 creases");
+POSITIVE_RULE(BAND_STIFFNESS, 1e6, "a band's stiffness is in N, greater than 0 and at most 1000000");
+static const rule BAND = {
+    .form = OBJECT,
+    .says = "use {\"select\": {\"edges\": [\"v1\"]}, \"scale\": 0.8}",
+    .members = (const member[]){
+        {"edges", &VERTEX_PAIRS, false, NULL, "Pairs of neighbouring vertices"},
+        {"select", &SELECT, false, NULL, "All edges between selected vertices"},
+        {"stiffness", &BAND_STIFFNESS, false, "20", "N per unit of strain"},
+        {"scale", &REST_SCALE, false, "1", "Rest length relative to the cloth it is sewn to"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"edges", "select"}}, {0}},
+};
+LIST_RULE(BANDS, 0, 10000, BAND, "use a list of at most 10000 elastic bands");
+NUMBER_RULE(PASCALS, -1e6, 1e6, "a pressure is in N/m^2, -1000000 to 1000000");
+static const rule PRESSURE_OF = {
+    .form = OBJECT,
+    .says = "use {\"value\": 100}",
+    .members = (const member[]){
+        {"value", &PASCALS, false, NULL, "In N/m^2, on the back of the cloth: positive pushes towards the right side"},
+        {"keys", &NUMBER_KEYS, false, NULL, "Values at frames, in N/m^2"},
+        {"panel", &NAME_RULE, false, NULL, "Else on all of them"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"value", "keys"}}, {0}},
+};
+LIST_RULE(PRESSURES, 0, 1000, PRESSURE_OF, "use a list, one for each panel or one for all");
+/* clang-format off */
+#define SHAPING_MEMBERS                                                                                                 \
+    {"sewing", &SEWING, false, NULL, "Pairs of vertices that are pulled together and become one"},                      \
+    {"maps", &MAPS, false, NULL, "Factors on properties of the fabric from vertex to vertex"},                          \
+    {"creases", &CREASES, false, NULL, "Edges that are bent at rest: pleats, creases"},                                 \
+    {"elastic", &BANDS, false, NULL, "Elastic along edges"},                                                            \
+    {"pressure", &PRESSURES, false, NULL, "What pushes on its panels"}
+/* clang-format on */
+
+/* ---- sewing patterns ---- */
+
+LIST_RULE(CONTROLS, 1, 2, FLAT_POINT, "use one point for a quadratic Bezier, two for a cubic one");
+static const rule ARC = {
+    .form = OBJECT,
+    .says = "use {\"radius\": 0.1}",
+    .members = (const member[]){
+        {"radius", &SIZE, true, NULL, "In metres; at least half the distance of the ends"},
+        {"large", &BOOLEAN_RULE, false, "false", "Whether it takes the longer way around the circle"},
+        {"clockwise", &BOOLEAN_RULE, false, "false", "Whether it runs clockwise"},
+        {0}},
+};
+static const rule OUTLINE_EDGE = {
+    .form = OBJECT,
+    .says = "use {\"from\": [x, y]}",
+    .members = (const member[]){
+        {"from", &FLAT_POINT, true, NULL, "Where it begins, in metres; it ends where the next one begins"},
+        {"control", &CONTROLS, false, NULL, "Control points of a Bezier curve"},
+        {"arc", &ARC, false, NULL, "An arc of a circle"},
+        {"name", &NAME_RULE, false, NULL, "For seams and pins; the first of this name in the panel counts"},
+        {"edge_length", &SIZE, false, NULL, "Finer along this edge, in metres"},
+        {0}},
+    .demands = (const demand[]){{NOT_TOGETHER, {"control", "arc"}}, {0}},
+};
+LIST_RULE(OUTLINE, 2, TOILE_PATTERN_EDGES, OUTLINE_EDGE, "use a list of edges that goes around: 2 to 100000");
+LIST_RULE(HOLES, 0, 1000, OUTLINE, "use a list of at most 1000 outlines");
+static const rule FINER_AREA = {
+    .form = OBJECT,
+    .says = "use {\"center\": [x, y], \"radius\": 0.05, \"edge_length\": 0.003}",
+    .members = (const member[]){
+        {"center", &FLAT_POINT, true, NULL, "In the panel, in metres"},
+        {"radius", &SIZE, true, NULL, "In metres"},
+        {"edge_length", &SIZE, true, NULL, "In metres"},
+        {0}},
+};
+LIST_RULE(FINER_AREAS, 0, 64, FINER_AREA, "use a list of at most 64 circles");
+static const rule CUT_PANEL = {
+    .form = OBJECT,
+    .says = "use {\"name\": ..., \"outline\": [...]}",
+    .members = (const member[]){
+        {"name", &NAME_RULE, true, NULL, "Unique among the garment's panels"},
+        {"outline", &OUTLINE, true, NULL, "Its edges, counter-clockwise seen from the right side of the cloth"},
+        {"holes", &HOLES, false, NULL, "Outlines of holes; their edges are counted on after those of the outline"},
+        {"edge_length", &SIZE, false, NULL, "Length of the mesh's edges, in metres; else the garment's"},
+        {"finer", &FINER_AREAS, false, NULL, "Circles in which edges are shorter"},
+        {"grain", &ANGLE, false, "0", "Direction of the warp, degrees from the panel's x axis"},
+        {"fabric", &FABRIC, false, NULL, "Else the garment's"},
+        {"scale", &REST_SCALES, false, "[1, 1]", "Rest length over the length as cut, along warp and weft"},
+        {"place", &PANEL_PLACE, false, NULL, "Where it starts: its plane is the xy plane, its right side faces z"},
+        {0}},
+};
+LIST_RULE(PANEL_LIST, 1, TOILE_PATTERN_PANELS, CUT_PANEL, "use a list of 1 to 20000 panels");
+static const rule PANELS = {
+    .form = EITHER,
+    .says = "use a list of panels with outlines or, for a mesh, {\"panel name\": {\"fabric\": ...}}",
+    .options = (const rule *const[]){&PANEL_LIST, &PANEL_MAP, NULL},
+};
+
+INTEGER_RULE(EDGE_NUMBER, 0, 2147483647, "an edge is its name or its number, counted from 0");
+static const rule EDGE_OF_PANEL = {
+    .form = EITHER,
+    .says = "an edge is its name or its number, counted from 0",
+    .options = (const rule *const[]){&NAME_RULE, &EDGE_NUMBER, NULL},
+};
+static const rule SEAM_SIDE = {
+    .form = OBJECT,
+    .says = "use {\"panel\": ..., \"edge\": ...}",
+    .members = (const member[]){
+        {"panel", &NAME_RULE, true, NULL, "Name of the panel"},
+        {"edge", &EDGE_OF_PANEL, true, NULL, "Name or number of its edge"},
+        {"reverse", &BOOLEAN_RULE, false, "false", "Walked against the direction of the outline"},
+        {0}},
+};
+LIST_RULE(SEAM_SIDES, 1, 10000, SEAM_SIDE, "use a list of edges");
+static const rule SEAM = {
+    .form = OBJECT,
+    .says = "use {\"a\": [{\"panel\": ..., \"edge\": ...}], \"b\": [...]}",
+    .members = (const member[]){
+        {"a", &SEAM_SIDES, true, NULL, "Edges of one side, one after the other"},
+        {"b", &SEAM_SIDES, true, NULL, "Edges of the other side; both begin at the same end. What is longer is gathered"},
+        SEAM_MEMBERS,
+        {0}},
+};
+LIST_RULE(SEAMS, 0, 100000, SEAM, "use a list of at most 100000 seams");
 CHOICE_RULE(UV, "file", "flat");
 INTEGER_RULE(SUBDIVIDE, 0, 4, "a mesh is subdivided 0 to 4 times, each of which makes four faces of one");
 CHOICE_RULE(UP, "y", "z");
@@ -244,19 +452,26 @@ static const rule GARMENT = {
         {"subdivide", &SUBDIVIDE, false, "0",
          "How many times every face is cut into four at the middles of its edges: the resolution of a mesh. "
          "Vertices of the file keep their numbers; pins by box or sphere hold those between them too"},
-        {"panels", &PANELS, false, NULL, "Fabrics and rest scales of panels that differ from the garment's"},
+        {"panels", &PANELS, false, NULL,
+         "A sewing pattern: list of panels that are cut. Of a mesh: fabrics and rest scales of panels that differ from the "
+         "garment's"},
+        {"seams", &SEAMS, false, NULL, "What joins the edges of the panels"},
+        {"edge_length", &SIZE, false, "0.01", "Length of the mesh's edges in panels that give none, in metres"},
         {"keep_start_angles", &BOOLEAN_RULE, false, "false",
          "Whether the folds of the file are at rest; else flat is"},
+        SHAPING_MEMBERS,
         {"place", &PLACE, false, NULL, "Where it starts"},
         {"layer", &LAYER, false, "0", "Garments of a higher layer lie over those of lower ones"},
         {0}},
     .demands = (const demand[]){
-        {EXACTLY_ONE, {"grid", "obj", "abc", "mesh"}},
+        {EXACTLY_ONE, {"grid", "obj", "abc", "mesh", "panels[]"}},
         {FIRST_NEEDS_ONE, {"uv", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"uv_scale", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"scale", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"subdivide", "obj", "abc", "mesh"}},
-        {FIRST_NEEDS_ONE, {"panels", "obj", "abc", "mesh"}},
+        {FIRST_NEEDS_ONE, {"panels", "obj", "abc", "mesh", "panels[]"}},
+        {FIRST_NEEDS_ONE, {"seams", "panels[]"}},
+        {FIRST_NEEDS_ONE, {"edge_length", "panels[]"}},
         {FIRST_NEEDS_ONE, {"keep_start_angles", "obj", "abc", "mesh"}},
         ARCHIVE_DEMANDS,
         {0}},
@@ -357,7 +572,6 @@ CHOICE_RULE(CORNER, "u0v0", "u1v0", "u0v1", "u1v1");
 LIST_RULE(CORNERS, 1, 4, CORNER, NULL);
 CHOICE_RULE(EDGE, "u0", "u1", "v0", "v1");
 LIST_RULE(EDGES, 1, 4, EDGE, NULL);
-INTEGER_RULE(VERTEX, 0, 2147483647, "a vertex is a whole number, counted from 0");
 LIST_RULE(VERTICES, 1, 100000000, VERTEX, "use a list of vertices, counted from 0");
 static const rule BALL = {
     .form = OBJECT,
@@ -366,6 +580,15 @@ static const rule BALL = {
                                 {"radius", &SIZE, true, NULL, "In metres"},
                                 {0}},
 };
+static const rule PANEL_EDGE = {
+    .form = OBJECT,
+    .says = "use {\"panel\": ..., \"edge\": ...}",
+    .members = (const member[]){
+        {"panel", &NAME_RULE, true, NULL, "Name of the panel"},
+        {"edge", &EDGE_OF_PANEL, true, NULL, "Name or number of its edge"},
+        {0}},
+};
+LIST_RULE(PANEL_EDGES, 1, 10000, PANEL_EDGE, "use a list of edges");
 static const rule SELECT = {
     .form = OBJECT,
     .says = "use {\"corners\": [\"u0v1\"]} or another selection",
@@ -373,17 +596,20 @@ static const rule SELECT = {
         {"corners", &CORNERS, false, NULL, "Corners of a grid; u0v1 is where u begins and v ends"},
         {"edges", &EDGES, false, NULL, "Edges of a grid; u0 is where u begins"},
         {"vertices", &VERTICES, false, NULL, "Vertices by number, from 0, in the order of the file or grid"},
+        {"panel_edges", &PANEL_EDGES, false, NULL, "Edges of panels that were cut"},
         {"box", &BOX_CORNERS, false, NULL, "All that starts in this box of the scene, in metres"},
         {"sphere", &BALL, false, NULL, "All that starts in this sphere of the scene"},
         {"within", &SIZE, false, NULL,
          "Grows corners, edges and vertices to all that starts within this distance of them, in metres: a "
          "pin then has the same size at any resolution"},
         {0}},
-    .demands = (const demand[]){{AT_LEAST_ONE, {"corners", "edges", "vertices", "box", "sphere"}},
+    .demands = (const demand[]){{AT_LEAST_ONE, {"corners", "edges", "vertices", "panel_edges", "box", "sphere"}},
                                 {FIRST_NEEDS_ONE, {"within", "corners", "edges", "vertices"}},
                                 {0}},
 };
 CHOICE_RULE(AXES, "xyz", "x", "y", "z", "xy", "xz", "yz");
+NUMBER_RULE(PIN_STIFFNESS, 0, 1e9, "a stiffness is in N/m, 0 to 1e9");
+LIST_RULE(CURVE, 2, 1000000, POINT, "use a list of two or more points [x, y, z]");
 static const rule PIN = {
     .form = OBJECT,
     .says = "use {\"garment\": ..., \"select\": {...}}",
@@ -393,7 +619,11 @@ static const rule PIN = {
         {"select", &SELECT, true, NULL, "What is held: everything that any of these selects"},
         {"frames", &FRAMES, false, NULL, "First and last frame at which it holds; else all"},
         {"axes", &AXES, false, "\"xyz\"", "World axes along which it holds"},
-        {"motion", &PIN_MOTION, false, NULL, "Where it goes, from the start"},
+        {"stiffness", &PIN_STIFFNESS, false, "0", "Of a spring to each vertex, in N/m; 0 holds rigidly"},
+        {"surface", &NAME_RULE, false, NULL,
+         "Name of a collider on whose surface it stays where it is when it comes on: the nearest triangle of a mesh"},
+        {"curve", &CURVE, false, NULL, "Points of a line that its vertices slide along, in metres"},
+        {"motion", &PIN_MOTION, false, NULL, "Where it or its curve goes, from the start"},
         {"follow", &NAME_RULE, false, NULL,
          "Name of a collider that it rides on: not of a sequence of files"},
         {"grab", &BOOLEAN_RULE, false, "false",
@@ -402,7 +632,11 @@ static const rule PIN = {
         {"track", &NAME_RULE, false, NULL,
          "Where its vertices are at every frame: a track of the job, by rising vertex number"},
         {0}},
-    .demands = (const demand[]){{NOT_TOGETHER, {"motion", "follow", "track"}}, {NOT_TOGETHER, {"grab", "track"}}, {0}},
+    .demands = (const demand[]){{NOT_TOGETHER, {"motion", "follow", "track", "surface"}},
+                                {NOT_TOGETHER, {"curve", "follow", "track", "surface"}},
+                                {NOT_TOGETHER, {"curve", "axes"}},
+                                {NOT_TOGETHER, {"grab", "track"}},
+                                {0}},
 };
 LIST_RULE(PINS, 0, 1000, PIN, "use a list of at most 1000 pins");
 
@@ -430,6 +664,29 @@ LIST_RULE(NO_CONTACTS, 0, 100000, NO_CONTACT, "use a list of pairs and parts of 
 
 static const rule SETTINGS = {.form = OBJECT, .says = "use {\"id\": value} with ids of `toile settings`",
                               .fields = toile_settings_fields};
+INTEGER_RULE(SETTLE_FRAMES, 1, 100000, "settling takes 1 to 100000 frames");
+POSITIVE_RULE(SETTLE_SPEED, 100, "a speed is in m/s, greater than 0");
+static const rule SETTLE = {
+    .form = OBJECT,
+    .says = "use {\"frames\": 100}",
+    .members = (const member[]){
+        {"frames", &SETTLE_FRAMES, true, NULL,
+         "At most so many frames before the first one, with colliders as they are there. Pins whose frames end before the "
+         "first hold meanwhile"},
+        {"speed", &SETTLE_SPEED, false, "0.01", "Root mean square of the cloth's speed, in m/s, that counts as rest"},
+        {0}},
+};
+static const rule START = {
+    .form = OBJECT,
+    .says = "use {\"cache\": \"draped.h5\", \"frame\": 40}",
+    .members = (const member[]){
+        {"cache", &FILE_RULE, false, NULL, "A bake of the same garments, by their names"},
+        {"frame", &FRAME, false, NULL, "Else its last"},
+        {"track", &NAME_RULE, false, NULL,
+         "Tracks of the job, this name and that of each garment: positions, then velocities"},
+        {0}},
+    .demands = (const demand[]){{EXACTLY_ONE, {"cache", "track"}}, {FIRST_NEEDS_ONE, {"frame", "cache"}}, {0}},
+};
 static const rule SCENE = {
     .form = OBJECT,
     .says = "a scene is an object: {\"toile\": 1, \"garments\": [...]}",
@@ -450,6 +707,8 @@ static const rule SCENE = {
         {"no_contact", &NO_CONTACTS, false, NULL,
          "What goes through each other: pairs of garments, of a garment and a collider, a garment twice for its contact "
          "with itself; and parts of garments that touch nothing"},
+        {"start", &START, false, NULL, "Garments begin as in a frame of a cache, seams that are closed there welded"},
+        {"settle", &SETTLE, false, NULL, "Comes to rest before the first frame, which then is the draped garment"},
         {0}},
 };
 
@@ -597,9 +856,21 @@ static toile_status check_key(const checker *c, const rule *object, const char *
     return toile_place_fail(c->source, &inside, c->error, TOILE_INVALID, "unknown key; %s", names);
 }
 
+/* The key without its []. */
+static const char *plain_key(const char *key, char text[32]) {
+    snprintf(text, 32, "%.*s", (int)strcspn(key, "["), key);
+    return text;
+}
+
+static bool is_present(const json_t *object, const char *key) {
+    char plain[32];
+    const json_t *value = json_object_get(object, plain_key(key, plain));
+    return strchr(key, '[') ? json_is_array(value) : value != NULL;
+}
+
 static toile_status check_demand(const checker *c, const demand *d, const json_t *value,
                                  const toile_place *place) {
-    char keys[200] = "";
+    char keys[200] = "", plain[32], last[32];
     int present = 0;
     const char *one = NULL;
     for (int i = d->kind == FIRST_NEEDS_ONE; d->keys[i]; i++) {
@@ -608,10 +879,10 @@ static toile_status check_demand(const checker *c, const demand *d, const json_t
                  !used            ? ""
                  : d->keys[i + 1] ? ", "
                                   : " or ",
-                 d->keys[i]);
-        if (json_object_get(value, d->keys[i])) {
+                 plain_key(d->keys[i], plain));
+        if (is_present(value, d->keys[i])) {
             present++;
-            one = d->keys[i];
+            one = plain_key(d->keys[i], last);
         }
     }
     if (present == 0 && (d->kind == EXACTLY_ONE || d->kind == AT_LEAST_ONE))
@@ -795,8 +1066,13 @@ static json_t *schema_of_field(const toile_field *field, bool *failed) {
 /* {"required": [key]} for each key, in a list. */
 static json_t *presence(const char *const *keys, bool *failed) {
     json_t *list = json_array();
-    for (; *keys; keys++)
-        append(list, json_pack("{s:[s]}", "required", *keys), failed);
+    char plain[32];
+    for (; *keys; keys++) {
+        json_t *item = json_pack("{s:[s]}", "required", plain_key(*keys, plain));
+        if (strchr(*keys, '['))
+            put(item, "properties", json_pack("{s:{s:s}}", plain, "type", "array"), failed);
+        append(list, item, failed);
+    }
     return list;
 }
 

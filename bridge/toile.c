@@ -2,6 +2,8 @@
 #include "toile.h"
 
 #include "garment.h"
+#include "pin.h"
+#include "sew.h"
 #include "stability.h"
 #include "world.h"
 
@@ -79,11 +81,8 @@ void toile_destroy(toile_world *w) {
         toile_garment_free(m, &w->garments[i]);
     for (int i = 0; i < w->solid_count; i++)
         toile_solid_free(m, &w->solids[i]);
-    for (int i = 0; i < w->hold_count; i++) {
-        toile_free(m, w->holds[i].particle);
-        toile_free(m, w->holds[i].from);
-        toile_free(m, w->holds[i].to);
-    }
+    for (int i = 0; i < w->hold_count; i++)
+        toile_hold_free(m, &w->holds[i]);
     toile_free(m, w->fabrics);
     toile_free(m, w->garments);
     toile_free(m, w->solids);
@@ -257,8 +256,52 @@ toile_status toile_add_mesh(toile_world *w, const toile_mesh *mesh, int *garment
                                  .panel_fabrics = mesh->panel_fabrics,
                                  .panel_scales = mesh->panel_scales,
                                  .face_panels = mesh->face_panels,
-                                 .keep_start_angles = mesh->keep_start_angles};
+                                 .keep_start_angles = mesh->keep_start_angles,
+                                 .seam_count = mesh->seam_count,
+                                 .stitch_count = mesh->stitch_count,
+                                 .seams = mesh->seams,
+                                 .stitches = mesh->stitches};
     return add_garment(w, &input, garment);
+}
+
+static toile_status check_edges(toile_world *w, int garment, const int *edges, int count) {
+    toile_status status = not_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK)
+        return status;
+    if (!edges || count < 1)
+        return missing(w, "the list of edges");
+    return TOILE_OK;
+}
+
+toile_status toile_add_seam(toile_world *w, int garment, const toile_seam *seam, const int *pairs, int count) {
+    toile_status status = check_edges(w, garment, pairs, count);
+    if (status != TOILE_OK)
+        return status;
+    if (!seam)
+        return missing(w, "the seam");
+    return toile_garment_sew(&w->memory, &w->garments[garment], seam, pairs, count, &w->error);
+}
+
+toile_status toile_add_map(toile_world *w, int garment, const char *property, const double *factors, int *map) {
+    toile_status status = not_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK)
+        return status;
+    if (!factors)
+        return missing(w, "the factors");
+    return toile_shaping_map(&w->memory, &w->garments[garment], property, factors, map, &w->error);
+}
+
+toile_status toile_add_crease(toile_world *w, int garment, const int *edges, int count, double angle) {
+    toile_status status = check_edges(w, garment, edges, count);
+    return status != TOILE_OK ? status
+                              : toile_shaping_crease(&w->memory, &w->garments[garment], edges, count, angle, &w->error);
+}
+
+toile_status toile_add_elastic(toile_world *w, int garment, const int *edges, int count, double stiffness, double scale) {
+    toile_status status = check_edges(w, garment, edges, count);
+    return status != TOILE_OK
+               ? status
+               : toile_shaping_elastic(&w->memory, &w->garments[garment], edges, count, stiffness, scale, &w->error);
 }
 
 static toile_status check_grid(toile_world *w, const toile_grid *g, double size[2]) {
@@ -379,6 +422,15 @@ toile_status toile_add_collider(toile_world *w, const toile_collider *c, int *in
     return status;
 }
 
+static toile_status check_positions(toile_world *w, const char *what, const char *name, const double *positions, int count) {
+    for (int i = 0; i < 3 * count; i++)
+        if (!(fabs(positions[i]) < 1e6))
+            return toile_fail(&w->error, TOILE_INVALID,
+                              "%s \"%s\": vertex %d goes to coordinate %g; use finite numbers below 1000 km", what, name,
+                              i / 3, positions[i]);
+    return TOILE_OK;
+}
+
 toile_status toile_add_pin(toile_world *w, const toile_pin *pin, int *index) {
     toile_status status = not_built(w);
     if (status != TOILE_OK)
@@ -400,18 +452,17 @@ toile_status toile_add_pin(toile_world *w, const toile_pin *pin, int *index) {
         return status;
     toile_hold hold = {.count = pin->count, .on = true, .was_on = true};
     size_t n = (size_t)pin->count;
+    hold.vertex = toile_alloc(&w->memory, n, sizeof(int));
     hold.particle = toile_alloc(&w->memory, n, sizeof(int));
     hold.from = toile_alloc(&w->memory, 3 * n, sizeof(double));
     hold.to = toile_alloc(&w->memory, 3 * n, sizeof(double));
-    if (!hold.particle || !hold.from || !hold.to) {
-        toile_free(&w->memory, hold.particle);
-        toile_free(&w->memory, hold.from);
-        toile_free(&w->memory, hold.to);
+    if (!hold.vertex || !hold.particle || !hold.from || !hold.to) {
+        toile_hold_free(&w->memory, &hold);
         return toile_fail_memory(&w->error, "a pin");
     }
     memcpy(hold.axes, pin->axes, sizeof hold.axes);
     for (int i = 0; i < pin->count; i++) {
-        hold.particle[i] = pin->vertices[i]; /* the garment's numbers until toile_build */
+        hold.vertex[i] = pin->vertices[i]; /* the garment's numbers until toile_build */
         memcpy(hold.from + 3 * i, g->positions + 3 * pin->vertices[i], 3 * sizeof(double));
     }
     memcpy(hold.to, hold.from, 3 * n * sizeof(double));
@@ -481,6 +532,83 @@ toile_status toile_exempt_vertices(toile_world *w, int garment, int count, const
     return TOILE_OK;
 }
 
+static toile_status find_pin(toile_world *w, int pin, toile_hold **hold) {
+    toile_status status = not_built(w);
+    if (status == TOILE_OK && (status = in_range(w, "pin", pin, w->hold_count)) == TOILE_OK)
+        *hold = &w->holds[pin];
+    return status;
+}
+
+toile_status toile_soften_pin(toile_world *w, int pin, double stiffness) {
+    toile_hold *hold;
+    toile_status status = find_pin(w, pin, &hold);
+    if (status != TOILE_OK)
+        return status;
+    if (!(stiffness >= 0 && stiffness <= 1e9))
+        return toile_fail(&w->error, TOILE_INVALID, "a pin of garment \"%s\" has stiffness %g; use 0 (rigid) to 1e9 N/m",
+                          w->garments[w->hold_garments[pin]].name, stiffness);
+    size_t n = 3 * (size_t)hold->count;
+    if ((!hold->target && !(hold->target = toile_alloc(&w->memory, n, sizeof(double)))) ||
+        (!hold->normal && !(hold->normal = toile_alloc(&w->memory, n, sizeof(double)))))
+        return toile_fail_memory(&w->error, "a pin");
+    hold->stiffness = stiffness;
+    return TOILE_OK;
+}
+
+/* A pin goes to one thing besides points. */
+static toile_status is_plain(toile_world *w, int pin) {
+    const toile_hold *hold = &w->holds[pin];
+    if (hold->anchor || hold->curve_from)
+        return toile_fail(&w->error, TOILE_INVALID, "pin %d of garment \"%s\" is on a surface or a curve already; use another pin", pin,
+                          w->garments[w->hold_garments[pin]].name);
+    return TOILE_OK;
+}
+
+toile_status toile_pin_to_collider(toile_world *w, int pin, int collider) {
+    toile_hold *hold;
+    toile_status status = find_pin(w, pin, &hold);
+    if (status != TOILE_OK || (status = in_range(w, "collider", collider, w->solid_count)) != TOILE_OK ||
+        (status = is_plain(w, pin)) != TOILE_OK)
+        return status;
+    hold->triangle = toile_alloc(&w->memory, (size_t)hold->count, sizeof(int));
+    double *anchor = hold->triangle ? toile_alloc(&w->memory, 5 * (size_t)hold->count, sizeof(double)) : NULL;
+    if (!anchor) {
+        toile_free(&w->memory, hold->triangle);
+        hold->triangle = NULL;
+        return toile_fail_memory(&w->error, "a pin");
+    }
+    hold->solid = collider;
+    hold->anchor = anchor;
+    return TOILE_OK;
+}
+
+toile_status toile_pin_to_curve(toile_world *w, int pin, const double *points, int count) {
+    toile_hold *hold;
+    toile_status status = find_pin(w, pin, &hold);
+    if (status != TOILE_OK || (status = is_plain(w, pin)) != TOILE_OK)
+        return status;
+    if (!points)
+        return missing(w, "the points");
+    const char *garment = w->garments[w->hold_garments[pin]].name;
+    if (count < 2 || count > 1 << 20 || !hold->axes[0] || !hold->axes[1] || !hold->axes[2])
+        return toile_fail(&w->error, TOILE_INVALID,
+                          "a pin of garment \"%s\" has a curve of %d points; use 2 or more, and hold all three axes", garment, count);
+    if ((status = check_positions(w, "a pin's curve of garment", garment, points, count)) != TOILE_OK)
+        return status;
+    size_t n = 3 * (size_t)count;
+    double *from = toile_alloc(&w->memory, n, sizeof(double)), *to = toile_alloc(&w->memory, n, sizeof(double));
+    if (!from || !to) {
+        toile_free(&w->memory, from), toile_free(&w->memory, to);
+        return toile_fail_memory(&w->error, "a pin");
+    }
+    memcpy(from, points, n * sizeof(double));
+    memcpy(to, points, n * sizeof(double));
+    hold->curve_count = count;
+    hold->curve_from = from;
+    hold->curve_to = to;
+    return TOILE_OK;
+}
+
 /* ---- running ---- */
 
 toile_status toile_build(toile_world *w) {
@@ -500,17 +628,19 @@ toile_status toile_build(toile_world *w) {
         return status;
     }
     if ((status = toile_contact_rules_make(&w->memory, model, w->garments, w->solid_count, w->apart, w->apart_count,
-                                           &w->sim.rules, &w->error)) != TOILE_OK) {
+                                           &w->sim.rules, &w->error)) != TOILE_OK ||
+        (status = toile_sim_dress(&w->sim, w->fabrics, w->garments, w->garment_count, &w->error)) != TOILE_OK) {
         toile_sim_free(&w->sim);
         return status;
     }
     for (int p = 0; p < w->hold_count; p++)
         for (int i = 0; i < w->holds[p].count; i++)
-            w->holds[p].particle[i] = model->place[model->garment_begin[w->hold_garments[p]] + w->holds[p].particle[i]];
+            w->holds[p].vertex[i] += model->garment_begin[w->hold_garments[p]];
     w->sim.solids = w->solids;
     w->sim.solid_count = w->solid_count;
     w->sim.holds = w->holds;
     w->sim.hold_count = w->hold_count;
+    toile_sim_place_holds(&w->sim);
     w->built = true;
     char note[300];
     if (w->hooks.log && toile_stability_note(&w->sim, note, sizeof note))
@@ -528,15 +658,6 @@ toile_status toile_pose_collider(toile_world *w, int collider, const double posi
     if (s->shape == TOILE_SOLID_MESH)
         return toile_fail(&w->error, TOILE_MISUSE, "collider \"%s\" is a mesh; move it with toile_deform_collider", s->name);
     return toile_pose_make(position, rotation, s->name, &s->to, &w->error);
-}
-
-static toile_status check_positions(toile_world *w, const char *what, const char *name, const double *positions, int count) {
-    for (int i = 0; i < 3 * count; i++)
-        if (!(fabs(positions[i]) < 1e6))
-            return toile_fail(&w->error, TOILE_INVALID,
-                              "%s \"%s\": vertex %d goes to coordinate %g; use finite numbers below 1000 km", what, name,
-                              i / 3, positions[i]);
-    return TOILE_OK;
 }
 
 toile_status toile_deform_collider(toile_world *w, int collider, const double *positions) {
@@ -568,6 +689,89 @@ toile_status toile_move_pin(toile_world *w, int pin, const double *positions) {
     return TOILE_OK;
 }
 
+toile_status toile_move_curve(toile_world *w, int pin, const double *points) {
+    toile_status status = is_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "pin", pin, w->hold_count)) != TOILE_OK)
+        return status;
+    toile_hold *hold = &w->holds[pin];
+    const char *name = w->garments[w->hold_garments[pin]].name;
+    if (!points)
+        return missing(w, "the points");
+    if (!hold->curve_to)
+        return toile_fail(&w->error, TOILE_MISUSE, "pin %d of garment \"%s\" has no curve; move it with toile_move_pin", pin, name);
+    if ((status = check_positions(w, "a pin's curve of garment", name, points, hold->curve_count)) != TOILE_OK)
+        return status;
+    memcpy(hold->curve_to, points, 3 * (size_t)hold->curve_count * sizeof(double));
+    return TOILE_OK;
+}
+
+toile_status toile_set_pressure(toile_world *w, int garment, int panel, double pressure) {
+    toile_status status = is_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK)
+        return status;
+    const toile_garment *g = &w->garments[garment];
+    if (panel != -1 && (status = in_range(w, "panel", panel, g->panel_count)) != TOILE_OK)
+        return status;
+    if (!(fabs(pressure) <= 1e6))
+        return toile_fail(&w->error, TOILE_INVALID, "garment \"%s\": a pressure of %g N/m^2 is not possible; use up to 1e6", g->name,
+                          pressure);
+    int first = 0;
+    for (int k = 0; k < garment; k++)
+        first += w->garments[k].panel_count;
+    for (int p = 0; p < g->panel_count; p++)
+        if (panel == -1 || p == panel)
+            w->sim.pressure_to[first + p] = pressure;
+    return TOILE_OK;
+}
+
+toile_status toile_change_map(toile_world *w, int garment, int map, const double *factors) {
+    toile_status status = is_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK ||
+        (status = in_range(w, "map", map, w->garments[garment].shaping.map_count)) != TOILE_OK)
+        return status;
+    if (!factors)
+        return missing(w, "the factors");
+    const toile_garment *g = &w->garments[garment];
+    if (memcmp(g->shaping.maps[map].factors, factors, (size_t)g->vertex_count * sizeof(double)) == 0)
+        return TOILE_OK;
+    if ((status = toile_shaping_change(&w->garments[garment], map, factors, &w->error)) == TOILE_OK)
+        w->sim.maps_changed = true;
+    return status;
+}
+
+toile_status toile_set_start(toile_world *w, int garment, const double *positions, const double *velocities) {
+    toile_status status = is_built(w);
+    if (status != TOILE_OK || (status = in_range(w, "garment", garment, w->garment_count)) != TOILE_OK)
+        return status;
+    if (!positions)
+        return missing(w, "the positions");
+    const toile_garment *g = &w->garments[garment];
+    if ((status = check_positions(w, "the start of garment", g->name, positions, g->vertex_count)) != TOILE_OK ||
+        (velocities && (status = check_positions(w, "the start velocities of garment", g->name, velocities, g->vertex_count)) != TOILE_OK))
+        return status;
+    const int *place = w->sim.model->place + w->sim.model->garment_begin[garment];
+    for (int i = 0; i < g->vertex_count; i++) {
+        size_t at = 4 * (size_t)place[i];
+        memcpy(w->sim.state.x + at, positions + 3 * i, 3 * sizeof(double));
+        memset(w->sim.state.v + at, 0, 3 * sizeof(double));
+        if (velocities)
+            memcpy(w->sim.state.v + at, velocities + 3 * i, 3 * sizeof(double));
+    }
+    return TOILE_OK;
+}
+
+toile_status toile_set_time(toile_world *w, double seconds) {
+    toile_status status = is_built(w);
+    if (status != TOILE_OK)
+        return status;
+    if (!(fabs(seconds) <= 1e6))
+        return toile_fail(&w->error, TOILE_INVALID, "a time of %g s is not possible; use up to 1e6", seconds);
+    w->sim.state.time = seconds;
+    if (w->sim.total.frames == 0)
+        w->sim.begin_time = seconds;
+    return TOILE_OK;
+}
+
 toile_status toile_enable_pin(toile_world *w, int pin, bool on) {
     toile_status status = is_built(w);
     if (status == TOILE_OK && (status = in_range(w, "pin", pin, w->hold_count)) == TOILE_OK)
@@ -590,10 +794,8 @@ toile_status toile_place_inputs(toile_world *w) {
         toile_solid_arrive(&w->solids[s]);
         toile_solid_move(&w->solids[s], 1, 1, 1);
     }
-    for (int p = 0; p < w->hold_count; p++) {
-        memcpy(w->holds[p].from, w->holds[p].to, 3 * (size_t)w->holds[p].count * sizeof(double));
-        w->holds[p].was_on = w->holds[p].on;
-    }
+    toile_holds_arrive(&w->sim);
+    toile_pressure_arrive(&w->sim);
     return TOILE_OK;
 }
 
@@ -683,6 +885,23 @@ toile_status toile_get_triangles(const toile_world *w, int garment, int *vertice
     return TOILE_OK;
 }
 
+int toile_stitch_count(const toile_world *w, int garment) {
+    return w && garment >= 0 && garment < w->garment_count ? w->garments[garment].stitch_count : 0;
+}
+
+toile_status toile_get_stitches(const toile_world *w, int garment, int *pairs) {
+    if (!w)
+        return TOILE_MISUSE;
+    toile_status status = in_range(w, "garment", garment, w->garment_count);
+    if (status == TOILE_OK && !pairs)
+        status = missing((toile_world *)w, "the array");
+    for (int i = 0; status == TOILE_OK && i < w->garments[garment].stitch_count; i++) {
+        pairs[2 * i] = w->garments[garment].stitches[i].a;
+        pairs[2 * i + 1] = w->garments[garment].stitches[i].b;
+    }
+    return status;
+}
+
 toile_status toile_get_statistics(const toile_world *w, bool whole_run, toile_statistics *out) {
     toile_status status = is_built(w);
     if (status != TOILE_OK)
@@ -707,12 +926,18 @@ toile_status toile_get_statistics(const toile_world *w, bool whole_run, toile_st
     memcpy(out->stages, c->stages, sizeof out->stages);
     for (int i = 0; i < w->sim.state.n; i++)
         out->contacts += w->sim.state.touch[i].solid >= 0;
+    double mass = 0;
+    for (int i = 0; i < w->sim.state.n; i++)
+        mass += w->sim.model->mass[i];
+    out->speed = sqrt(2 * energies.kinetic / mass);
+    out->open_stitches = toile_sim_open_stitches(&w->sim, &out->widest_gap);
+    out->particles = w->sim.model->particle_count;
     out->penetrations = toile_sim_penetrations(&w->sim, &out->deepest);
     return TOILE_OK;
 }
 
 uint64_t toile_state_hash(const toile_world *w) {
-    return w && w->built ? toile_state_hash_of(&w->sim.state) : 0;
+    return w && w->built ? toile_sim_state_hash(&w->sim) : 0;
 }
 
 double toile_time(const toile_world *w) {
@@ -724,17 +949,17 @@ int toile_threads(const toile_world *w) {
 }
 
 size_t toile_state_size(const toile_world *w) {
-    return w && w->built ? toile_state_bytes(&w->sim.state) : 0;
+    return w && w->built ? toile_sim_state_bytes(&w->sim) : 0;
 }
 
 toile_status toile_save_state(const toile_world *w, void *bytes, size_t size) {
     toile_status status = is_built(w);
     if (status != TOILE_OK)
         return status;
-    if (!bytes || size != toile_state_bytes(&w->sim.state))
+    if (!bytes || size != toile_sim_state_bytes(&w->sim))
         return toile_fail((toile_error *)&w->error, TOILE_MISUSE, "the state needs a buffer of %zu bytes, not %zu",
-                          toile_state_bytes(&w->sim.state), size);
-    toile_state_write(&w->sim.state, bytes);
+                          toile_sim_state_bytes(&w->sim), size);
+    toile_sim_state_write(&w->sim, bytes);
     return TOILE_OK;
 }
 
@@ -744,7 +969,7 @@ toile_status toile_restore_state(toile_world *w, const void *bytes, size_t size)
         return status;
     if (!bytes)
         return missing(w, "the saved state");
-    return toile_state_read(&w->sim.state, w->solid_count, bytes, size, &w->error);
+    return toile_sim_state_read(&w->sim, bytes, size, &w->error);
 }
 
 void toile_memory_use(const toile_world *w, uint64_t *calls, uint64_t *live, size_t *bytes, size_t *peak) {

@@ -25,6 +25,7 @@ extern "C" {
 #endif
 
 #include "status.h" /* codes, and their names, texts and exit codes */
+#include "seam.h"   /* toile_seam, toile_stitch, toile_default_seam */
 
 #define TOILE_VERSION_MAJOR 0
 #define TOILE_VERSION_MINOR 1
@@ -61,8 +62,8 @@ TOILE_API toile_status toile_set_fabric(toile_world *world, int fabric, const ch
 
 /* ---- garments ---- */
 
-/* A garment given as a mesh of triangles and quads. Seams are vertices shared by panels: their corners have a
- * (u, v) of each panel (Baraff-Witkin 1998, footnote 3). */
+/* A garment given as a mesh of triangles and quads. Seams are either vertices shared by panels, whose corners have a
+ * (u, v) of each panel (Baraff-Witkin 1998, footnote 3), or stitches between vertices, which are sewn. */
 typedef struct toile_mesh {
     const char *name;               /* unique among garments */
     int vertex_count;
@@ -77,8 +78,21 @@ typedef struct toile_mesh {
     const double *panel_scales;     /* rest scales b_u, b_v of each panel, (panel_count x 2), or null for 1 */
     const int *face_panels;         /* panel of each face, (face_count), or null: all in panel 0 */
     bool keep_start_angles;         /* true: the start shape's fold angles are at rest; false: flat is */
+    int seam_count, stitch_count;   /* pairs of vertices to sew, or 0 */
+    const toile_seam *seams;        /* (seam_count) */
+    const toile_stitch *stitches;   /* (stitch_count) */
 } toile_mesh;
 TOILE_API toile_status toile_add_mesh(toile_world *world, const toile_mesh *mesh, int *garment);
+
+/* Sews pairs of a garment's vertices, (count x 2): another way than toile_mesh has, for grids too. */
+TOILE_API toile_status toile_add_seam(toile_world *world, int garment, const toile_seam *seam, const int *pairs, int count);
+/* A factor for each vertex, (vertex_count), on a property of the fabric, or on the rest scales: "scale_u", "scale_v". */
+TOILE_API toile_status toile_add_map(toile_world *world, int garment, const char *property, const double *factors, int *map);
+/* Edges, as pairs of neighbouring vertices (count x 2), that are bent at rest, rad; positive folds the fronts together. */
+TOILE_API toile_status toile_add_crease(toile_world *world, int garment, const int *edges, int count, double angle);
+/* Elastic along such edges: N per unit of strain, and its rest length relative to the edges'. */
+TOILE_API toile_status toile_add_elastic(toile_world *world, int garment, const int *edges, int count, double stiffness,
+                                         double scale);
 
 typedef enum toile_diagonals { TOILE_DIAGONALS_ALTERNATE, TOILE_DIAGONALS_LEFT, TOILE_DIAGONALS_RIGHT } toile_diagonals;
 
@@ -133,6 +147,12 @@ typedef struct toile_pin {
     bool axes[3];                   /* world axes that are held; at least one */
 } toile_pin;
 TOILE_API toile_status toile_add_pin(toile_world *world, const toile_pin *pin, int *index);
+/* The pin holds by a spring to each vertex's target, N/m; 0: rigidly. */
+TOILE_API toile_status toile_soften_pin(toile_world *world, int pin, double stiffness);
+/* Targets follow the collider, at the place where the vertices are when the pin comes on: the nearest triangle of a mesh. */
+TOILE_API toile_status toile_pin_to_collider(toile_world *world, int pin, int collider);
+/* The vertices slide along a line of two or more points, m, (count x 3). For a pin that holds all three axes. */
+TOILE_API toile_status toile_pin_to_curve(toile_world *world, int pin, const double *points, int count);
 
 /* ---- what touches what: all before toile_build ---- */
 
@@ -156,11 +176,23 @@ TOILE_API toile_status toile_pose_collider(toile_world *world, int collider, con
 TOILE_API toile_status toile_deform_collider(toile_world *world, int collider, const double *positions);
 /* Targets of a pin's vertices at the end of the next frame, (count x 3). */
 TOILE_API toile_status toile_move_pin(toile_world *world, int pin, const double *positions);
+/* Points of the line that a pin's vertices slide on, at the end of the next frame, (curve_count x 3). */
+TOILE_API toile_status toile_move_curve(toile_world *world, int pin, const double *points);
 /* A pin that is off holds nothing; when it goes on, its vertices move to their targets within the frame. */
 TOILE_API toile_status toile_enable_pin(toile_world *world, int pin, bool on);
 /* A pin that grabs takes its vertices, in every frame, from where they are rather than from their last targets. At any
  * time. */
 TOILE_API toile_status toile_grab_pin(toile_world *world, int pin, bool grabs);
+
+/* Pressure on a panel's back, N/m^2, at the end of the next frame; panel -1: on all of the garment's. */
+TOILE_API toile_status toile_set_pressure(toile_world *world, int garment, int panel, double pressure);
+/* New factors of a map from the next frame on. The model is built anew for them. */
+TOILE_API toile_status toile_change_map(toile_world *world, int garment, int map, const double *factors);
+
+/* Another start than the garment's own: positions and velocities (null: at rest), m, m/s, (vertex_count x 3). */
+TOILE_API toile_status toile_set_start(toile_world *world, int garment, const double *positions, const double *velocities);
+/* The time it is now, s: seams go by it. Told before the first frame, gravity_delay and gravity_ramp begin there too. */
+TOILE_API toile_status toile_set_time(toile_world *world, double seconds);
 
 /* Advances by one frame of `seconds`, in as many steps as it takes. */
 TOILE_API toile_status toile_advance(toile_world *world, double seconds);
@@ -184,6 +216,9 @@ TOILE_API toile_status toile_get_velocities(const toile_world *world, int garmen
  * Any may be null. */
 TOILE_API toile_status toile_get_triangles(const toile_world *world, int garment, int *vertices, int *panels,
                                            double *corner_uv);
+/* Pairs of vertices that are sewn, (stitch_count x 2). */
+TOILE_API int toile_stitch_count(const toile_world *world, int garment);
+TOILE_API toile_status toile_get_stitches(const toile_world *world, int garment, int *pairs);
 
 typedef enum toile_stage {
     TOILE_STAGE_EVALUATE,
@@ -207,6 +242,10 @@ typedef struct toile_statistics {
     double deepest;                              /* m, of those */
     double step_min, step_max;                   /* s */
     double kinetic_energy, elastic_energy, potential_energy; /* J, at the end */
+    double speed;                                /* root mean square over the mass, m/s, at the end: is it at rest? */
+    int open_stitches;                           /* not yet welded, at the end */
+    double widest_gap;                           /* m, of those */
+    int particles;                               /* vertices less those that seams have joined */
 } toile_statistics;
 TOILE_API toile_status toile_get_statistics(const toile_world *world, bool whole_run, toile_statistics *statistics);
 

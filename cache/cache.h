@@ -92,7 +92,7 @@ typedef struct toile_lock toile_lock;
 toile_status toile_lock_take(toile_memory *memory, const char *cache_path, toile_lock **lock, toile_error *error);
 /* Touches it now and then; false when another has taken it over. */
 bool toile_lock_beat(toile_lock *lock);
-/* Renames it, over one that is there. */
+/* Renames it, over one that is there; false with errno set. */
 bool toile_lock_move(toile_lock *lock, const char *cache_path);
 void toile_lock_release(toile_lock *lock);
 

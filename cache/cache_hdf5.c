@@ -5,17 +5,15 @@
  *   append       streams and columns of the frame, flush, sync; then its number in frames/frame: the commit
  *   read         frames/frame decides how many frames there are; whatever lies beyond is not looked at
  *
- * HDF5 reads and writes through a file driver of ours (below) for three reasons. When a write fails (disk
- * full) the driver remembers it, throws that write and all later ones away, and tells HDF5 that all is well:
- * the library can close and free everything, and the file stays as at the last commit. Told of the
- * failure, 1.10.8 keeps datasets and file open and crashes at exit. Two handles of one process do not share a
- * metadata cache, so a reader beside a writer behaves as in two processes. And HDF5's file locks, which fail
- * on many network folders, are left out; a lock of ours keeps two writers apart where locks work.
+ * HDF5 reads and writes through a file driver of ours (hdf5_driver.c): after a failed write the file stays as
+ * at the last commit. Its own file locks are left out there; a lock of ours keeps two writers apart where locks
+ * work.
  *
  * A file is checked against the format before anything in it is believed: links and storage that lead to
  * other files, filters beyond our own, sizes that the file cannot hold are all refused at open. */
 #include "cache.h"
 #include "hash.h"
+#include "hdf5_driver.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,9 +28,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
-#if H5_VERSION_GE(1, 14, 0)
-#include <H5FDdevelop.h>
-#endif
 
 #define DEFLATE_LEVEL 1           /* 4 and 6 measured 1 % smaller on 100,000 vertices, and slower to write */
 #define COLUMN_CHUNK 256          /* frames per chunk of a column: 2 KB each */
@@ -45,17 +40,11 @@
 #define SUPERBLOCK_START 12       /* bytes of it that we look at */
 #define SUPERBLOCK_WRITE 1        /* its flags: open for writing, */
 #define SUPERBLOCK_SWMR 4         /* and in SWMR mode */
-#define HEADER_START 34           /* bytes of an object header before its messages, at most */
-#define HEADER_MAX (1 << 20)      /* bytes of one piece of it; a message has at most 64 KB */
-#define HEADER_PIECES 64          /* that it may have: each can lead to others, and back */
-#define CONTINUATION 0x10         /* the message that leads from one piece to the next */
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 #define READ_ATTEMPTS 22   /* at metadata: HDF5 waits 1, 2, 4.. ns, 4 ms in all; its own 100 never end */
-#define HEADER_ATTEMPTS 10 /* to read an object header that is being written, 1 ms apart */
 #define OPEN_ATTEMPTS 3    /* a writer may close, or drop frames, between two looks at its file */
 #else                      /* nobody writes a fuzzer's files */
 #define READ_ATTEMPTS 1
-#define HEADER_ATTEMPTS 1
 #define OPEN_ATTEMPTS 1
 #endif
 
@@ -84,24 +73,13 @@ static const column columns[] = {
 #define COLUMN_COUNT ((int)(sizeof columns / sizeof *columns))
 #define COMMIT 0
 
-/* The open file as HDF5's driver layer sees it. First member as the library wants it. */
-typedef struct device {
-    H5FD_t base;
-    toile_memory *memory;
-    int fd;
-    haddr_t eoa;                      /* end of what HDF5 has allocated */
-    haddr_t header_start, header_end; /* of the object header that was read last */
-    bool in_use;                      /* between driver_open and driver_close */
-    bool discard;                     /* writes are thrown away: set at the first that fails */
-    int write_error, read_error;      /* errno of the first failure */
-    bool no_memory;
-} device;
-
 struct toile_cache {
     toile_memory *memory;
     char *path;
-    device device;
+    toile_hdf5_device device;
     bool writable, swmr;
+    bool away;                         /* the file of a writer was deleted or moved */
+    int64_t size;                      /* of the file at the last commit */
     bool lenient;                      /* damage that does not hinder reading is let pass */
     toile_lock *lock;                  /* of a writer */
     hid_t file, columns[COLUMN_COUNT]; /* 0: none */
@@ -135,278 +113,6 @@ static hid_t memory_type(kind kind) {
     }
     return H5T_NATIVE_DOUBLE;
 }
-
-/* ---- the file driver ---- */
-
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t maximum) {
-    (void)name; /* the file is open already; H5Pset_driver carried the device here */
-    (void)maximum;
-    device *const *info = H5Pget_driver_info(fapl);
-    if (!info || (*info)->in_use)
-        return NULL;
-    device *device = *info;
-    if ((flags & H5F_ACC_TRUNC) && ftruncate(device->fd, 0)) {
-        device->write_error = errno;
-        return NULL;
-    }
-    memset(&device->base, 0, sizeof device->base);
-    device->eoa = 0;
-    device->in_use = true;
-    return &device->base;
-}
-
-static herr_t driver_close(H5FD_t *file) {
-    ((device *)file)->in_use = false;
-    return 0;
-}
-
-static herr_t driver_query(const H5FD_t *file, unsigned long *flags) {
-    (void)file;
-    /* No accumulation of metadata: SWMR needs each piece written when the library says so. */
-    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DATA_SIEVE |
-             H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-    return 0;
-}
-
-static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type) {
-    (void)type;
-    return ((const device *)file)->eoa;
-}
-
-static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t address) {
-    (void)type;
-    ((device *)file)->eoa = address;
-    return 0;
-}
-
-static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type) {
-    (void)type;
-    struct stat info;
-    return fstat(((const device *)file)->fd, &info) ? HADDR_UNDEF : (haddr_t)info.st_size;
-}
-
-/* Past the end of the file are zeros: what is allocated but not written yet. */
-static bool read_bytes(device *device, haddr_t address, size_t size, void *bytes) {
-    if (address > INT64_MAX || size > INT64_MAX - address)
-        return false;
-    for (char *at = bytes; size > 0;) {
-        ssize_t done = pread(device->fd, at, size, (off_t)address);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0) {
-            device->read_error = errno;
-            return false;
-        }
-        if (done == 0) {
-            memset(at, 0, size);
-            break;
-        }
-        at += done;
-        size -= (size_t)done;
-        address += (haddr_t)done;
-    }
-    return true;
-}
-
-/* The checksum of HDF5's metadata: Bob Jenkins's lookup3, hashlittle() from 0. */
-static uint32_t lookup3(const unsigned char *bytes, size_t size) {
-#define ROTATE(x, k) ((x) << (k) | (x) >> (32 - (k)))
-    uint32_t a, b, c;
-    a = b = c = 0xdeadbeef + (uint32_t)size;
-    for (bool last = size == 0; !last;) {
-        last = size <= 12;
-        uint32_t words[3] = {0};
-        for (size_t i = 0; i < (last ? size : 12); i++)
-            words[i / 4] |= (uint32_t)bytes[i] << (8 * (i % 4));
-        a += words[0];
-        b += words[1];
-        c += words[2];
-        if (!last) {
-            a -= c, a ^= ROTATE(c, 4), c += b;
-            b -= a, b ^= ROTATE(a, 6), a += c;
-            c -= b, c ^= ROTATE(b, 8), b += a;
-            a -= c, a ^= ROTATE(c, 16), c += b;
-            b -= a, b ^= ROTATE(a, 19), a += c;
-            c -= b, c ^= ROTATE(b, 4), b += a;
-            bytes += 12;
-            size -= 12;
-        } else {
-            c ^= b, c -= ROTATE(b, 14);
-            a ^= c, a -= ROTATE(c, 11);
-            b ^= a, b -= ROTATE(a, 25);
-            c ^= b, c -= ROTATE(b, 16);
-            a ^= c, a -= ROTATE(c, 4);
-            b ^= a, b -= ROTATE(a, 14);
-            c ^= b, c -= ROTATE(b, 24);
-        }
-    }
-    return c;
-#undef ROTATE
-}
-
-/* Gives a writer time to finish what is half written. */
-static void wait_for_writer(long milliseconds) {
-    nanosleep(&(struct timespec){.tv_nsec = milliseconds * 1000000}, NULL);
-}
-
-static uint64_t little_endian(const unsigned char *at, size_t size) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < size; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
-/* Whether `size` bytes of an object header (version 2), whose messages begin at `messages`, end with their
- * checksum, and the same of its continuations. `between` is the size of what precedes each message. */
-static bool block_is_whole(device *device, haddr_t address, uint64_t size, size_t messages, size_t between,
-                           int *pieces_left) {
-    if (size < messages + 4 || size > HEADER_MAX || --*pieces_left < 0)
-        return false;
-    unsigned char *bytes = toile_alloc(device->memory, size, 1);
-    if (!bytes) {
-        device->no_memory = true;
-        return false;
-    }
-    size_t end = size - 4;
-    bool whole =
-        read_bytes(device, address, size, bytes) && lookup3(bytes, end) == little_endian(bytes + end, 4);
-    for (size_t at = messages; whole && at + between <= end;) {
-        const unsigned char *content = bytes + at + between;
-        size_t length = little_endian(bytes + at + 1, 2);
-        if (bytes[at] == CONTINUATION)
-            whole = length >= 16 && at + between + 16 <= end &&
-                    block_is_whole(device, little_endian(content, 8), little_endian(content + 8, 8), 4,
-                                   between, pieces_left);
-        at += between + length;
-    }
-    toile_free(device->memory, bytes);
-    return whole;
-}
-
-/* The same for all of the object header that begins with `start`. */
-static bool header_is_whole(device *device, haddr_t address, const unsigned char *start) {
-    unsigned flags = start[5];
-    size_t prefix = 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0), width = (size_t)1 << (flags & 3);
-    uint64_t length = little_endian(start + prefix, width);
-    if (length > HEADER_MAX)
-        return false;
-    device->header_start = address; /* HDF5 reads the rest of a long one by itself */
-    device->header_end = address + prefix + width + length + 4;
-    return block_is_whole(device, address, prefix + width + length + 4, prefix + width, flags & 4 ? 6 : 4,
-                          &(int){HEADER_PIECES});
-}
-
-/* HDF5 1.10.8 checks its metadata itself, but of an object header that is damaged it loses a piece of memory,
- * and complains about that on the terminal when the process exits. So those do not get as far as that. Nor do
- * headers of the old kind, which have no checksum and are not in our files. */
-static bool metadata_is_whole(device *device, haddr_t address, const unsigned char *bytes, size_t size) {
-    static const char others[][5] = {"EAHD", "EAIB", "FAHD", "FRHP",
-                                     "FHIB", "FSHD", "SMTB"}; /* read as this type too */
-    if (address > device->header_start && address < device->header_end)
-        return true;
-    if (size >= HEADER_START && memcmp(bytes, "OHDR", 4) == 0)
-        return header_is_whole(device, address, bytes);
-    if (size > 8 && memcmp(bytes, "OCHK", 4) == 0) /* the continuation of one */
-        return lookup3(bytes, size - 4) == little_endian(bytes + size - 4, 4);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (size > 4 && memcmp(bytes, others[i], 4) == 0)
-            return true;
-    return false;
-}
-
-static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
-                          void *bytes) {
-    (void)dxpl;
-    device *device = (struct device *)file;
-    /* A writer may be in the middle of it. */
-    int attempts = device->base.access_flags & H5F_ACC_SWMR_READ ? HEADER_ATTEMPTS : 1;
-    for (int i = 0; i < attempts; i++) {
-        if (i > 0)
-            wait_for_writer(1);
-        if (!read_bytes(device, address, size, bytes))
-            return -1;
-        if (type != H5FD_MEM_OHDR || metadata_is_whole(device, address, bytes, size))
-            return 0;
-    }
-    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_READERROR,
-             "an object header is damaged");
-    return -1;
-}
-
-/* Never fails as far as HDF5 can tell. */
-static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
-                           const void *bytes) {
-    (void)type;
-    (void)dxpl;
-    device *device = (struct device *)file;
-    if (device->discard)
-        return 0;
-    if (address > INT64_MAX || size > INT64_MAX - address)
-        return -1;
-    for (const char *at = bytes; size > 0;) {
-        ssize_t done = pwrite(device->fd, at, size, (off_t)address);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0) {
-            device->write_error = errno;
-            device->discard = true;
-            return 0;
-        }
-        at += done;
-        size -= (size_t)done;
-        address += (haddr_t)done;
-    }
-    return 0;
-}
-
-static herr_t driver_truncate(H5FD_t *file, hid_t dxpl, hbool_t closing) {
-    (void)dxpl;
-    (void)closing;
-    device *device = (struct device *)file;
-    if (device->discard || driver_get_eof(file, H5FD_MEM_DEFAULT) == device->eoa)
-        return 0;
-    if (ftruncate(device->fd, (off_t)device->eoa)) {
-        device->write_error = errno;
-        device->discard = true;
-    }
-    return 0;
-}
-
-/* Locks nothing; but only for a driver that has these does HDF5 mark a file that is being written. */
-static herr_t driver_lock(H5FD_t *file, hbool_t write) {
-    (void)file;
-    (void)write;
-    return 0;
-}
-
-static herr_t driver_unlock(H5FD_t *file) {
-    (void)file;
-    return 0;
-}
-
-/* No `cmp`: each open file is a file of its own to HDF5. */
-static const H5FD_class_t driver_class = {
-#if H5_VERSION_GE(1, 14, 0)
-    .version = H5FD_CLASS_VERSION,
-    .value = H5_VFD_RESERVED, /* the first value free for others */
-#endif
-    .name = "toile",
-    .maxaddr = INT64_MAX,
-    .fc_degree = H5F_CLOSE_WEAK,
-    .fapl_size = sizeof(device *),
-    .open = driver_open,
-    .close = driver_close,
-    .query = driver_query,
-    .get_eoa = driver_get_eoa,
-    .set_eoa = driver_set_eoa,
-    .get_eof = driver_get_eof,
-    .read = driver_read,
-    .write = driver_write,
-    .truncate = driver_truncate,
-    .lock = driver_lock,
-    .unlock = driver_unlock,
-    .fl_map = H5FD_FLMAP_DICHOTOMY,
-};
 
 /* ---- errors ---- */
 
@@ -629,6 +335,7 @@ static toile_cache *new_cache(toile_memory *memory, const char *path, toile_erro
     toile_cache *cache = toile_alloc(memory, 1, sizeof *cache);
     if (cache) {
         cache->memory = cache->device.memory = memory;
+        cache->device.piecewise = true;
         cache->device.fd = -1;
         cache->path = toile_copy_text(memory, path);
     }
@@ -706,13 +413,9 @@ static toile_status read_superblock(toile_cache *cache, int *flags, toile_error 
 
 /* A property list that leads to our driver and this device; 0 on failure. */
 static hid_t access_list(toile_cache *cache, bool write) {
-    hid_t fapl = 0, driver = 0;
+    hid_t fapl = 0;
     hbool_t yes = 1;
-    device *device = &cache->device;
-    bool done = ok(cache, fapl = H5Pcreate(H5P_FILE_ACCESS)) &&
-                ok(cache, driver = H5FDregister(&driver_class)) &&
-                ok(cache, H5Pset_driver(fapl, driver, &device)) &&
-                ok(cache, H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_V110)) &&
+    bool done = ok(cache, fapl = toile_hdf5_access(&cache->device)) &&
                 ok(cache, H5Pset_metadata_read_attempts(fapl, READ_ATTEMPTS));
     /* What the tool h5clear does to a file whose writer died: forget the flags, and do not mind that the file
      * is shorter than what was allocated in it. */
@@ -720,8 +423,6 @@ static hid_t access_list(toile_cache *cache, bool write) {
         done = ok(cache, H5Pset(fapl, "clear_status_flags", &yes));
     if (done && (write || cache->lenient))
         done = ok(cache, H5Pset(fapl, "skip_eof_check", &yes));
-    if (driver > 0)
-        H5FDunregister(driver); /* the list and the file keep it alive */
     if (!done)
         release(&fapl);
     return fapl;
@@ -1279,7 +980,7 @@ static toile_status open_for_reading(toile_cache *cache, toile_error *error) {
     toile_status status = TOILE_OK;
     for (int attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
         if (attempt > 0)
-            wait_for_writer(10L << attempt);
+            toile_hdf5_wait(10L << attempt);
         cache->reason[0] = '\0';
         status = open_file(cache, error);
         if (status == TOILE_OK && !cache->garments) {
@@ -1962,13 +1663,68 @@ toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep
     return status;
 }
 
-/* Neither deleted nor taken over by another since. */
-static toile_status check_ours(toile_cache *cache, toile_error *error) {
-    struct stat info;
-    if (!fstat(cache->device.fd, &info) && info.st_nlink == 0)
+/* Writes what an unnamed file holds to a new one; an errno, or 0. */
+static int save_as(int from, const char *path) {
+    char block[1 << 16];
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), failed = to < 0 ? errno : 0;
+    for (off_t at = 0; !failed;) {
+        ssize_t size = pread(from, block, sizeof block, at);
+        if (size == 0)
+            break;
+        ssize_t done = size < 0 ? -1 : pwrite(to, block, (size_t)size, at);
+        if (done > 0)
+            at += done;
+        else if (errno != EINTR)
+            failed = done == 0 ? ENOSPC : errno;
+    }
+    if (!failed && fsync(to))
+        failed = errno;
+    if (to >= 0)
+        close(to);
+    if (failed && to >= 0)
+        unlink(path);
+    return failed ? failed : toile_sync_folder(path);
+}
+
+/* The name leads elsewhere. A file that was deleted is written again under its name, or one beside it, so that the bake can
+ * go on; once. */
+static toile_status fail_away(toile_cache *cache, bool deleted, toile_error *error) {
+    static const char *const endings[] = {"", ".saved"};
+    char path[PATH_MAX];
+    int failed = ENOENT;
+    for (int i = 0; i < 2 && deleted && !cache->away && failed; i++) {
+        snprintf(path, sizeof path, "%s%s", cache->path, endings[i]);
+        failed = save_as(cache->device.fd, path);
+    }
+    bool first = !cache->away;
+    cache->away = true;
+    if (!deleted || !first)
         return toile_fail(error, TOILE_IO,
-                          "%.500s was deleted or replaced while it was being written; bake again",
+                          "%.500s was moved, deleted or replaced while it was being written; put it back, then resume",
                           cache->path);
+    if (failed)
+        return toile_fail(error, TOILE_IO,
+                          "%.500s was deleted while it was being written, and cannot be saved: %s; bake again",
+                          cache->path, strerror(failed));
+    return toile_fail(error, TOILE_IO,
+                      "%.500s was deleted while it was being written; its frames were saved to %.500s: resume, or delete "
+                      "that too",
+                      cache->path, path);
+}
+
+/* Neither deleted, moved, cut nor taken over by another since. */
+static toile_status check_ours(toile_cache *cache, toile_error *error) {
+    struct stat mine, there;
+    if (!fstat(cache->device.fd, &mine)) {
+        bool missing = stat(cache->path, &there) != 0;
+        if (missing ? errno == ENOENT : there.st_ino != mine.st_ino || there.st_dev != mine.st_dev)
+            return fail_away(cache, mine.st_nlink == 0, error);
+        if (mine.st_size < cache->size)
+            return toile_fail(error, TOILE_IO,
+                              "%.500s was cut off by another program while it was being written; see what can be saved "
+                              "with toile recover",
+                              cache->path);
+    }
     if (!toile_lock_beat(cache->lock))
         return toile_fail(
             error, TOILE_IO,
@@ -2046,6 +1802,7 @@ toile_status toile_cache_commit(toile_cache *cache, toile_error *error) {
     enter(cache, &quiet);
     bool good = commit_frames(cache);
     leave(&quiet);
+    cache->size = file_size(cache);
     return good ? TOILE_OK : give_up(cache, error);
 }
 
@@ -2067,7 +1824,8 @@ toile_status toile_cache_rename(toile_cache *cache, const char *path, toile_erro
         return toile_fail_memory(error, "a cache");
     /* The lock first: whoever looks in between finds both names taken. */
     if (!toile_lock_move(cache->lock, path) || rename(cache->path, path)) {
-        toile_status status = fail_system(cache, error, "rename", errno);
+        toile_status status = errno == ENOMEM ? toile_fail_memory(error, "the name of a cache")
+                                              : fail_system(cache, error, "rename", errno);
         toile_free(cache->memory, copy);
         return status;
     }

@@ -285,8 +285,10 @@ bool toile_lock_beat(toile_lock *lock) {
 bool toile_lock_move(toile_lock *lock, const char *cache_path) {
     size_t size = strlen(cache_path) + sizeof ".lock";
     char *path = toile_alloc(lock->memory, size, 1);
-    if (!path)
+    if (!path) {
+        errno = ENOMEM;
         return false;
+    }
     snprintf(path, size, "%s.lock", cache_path);
     if (lock->fd >= 0 && rename(lock->path, path)) {
         toile_free(lock->memory, path);

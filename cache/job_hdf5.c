@@ -1,13 +1,12 @@
 /* Job files in HDF5 (JOB.md). Unlike a cache a job has one writer, who renames it when it is done, and
  * readers that come later.
  *
- * HDF5 works through a file driver of ours for the first of the reasons told in cache_hdf5.c: a write that
- * fails is remembered, it and all later ones are thrown away, and HDF5 is told that all is well, so that
- * everything closes. Told of the failure, 1.10.8 keeps the file open and crashes at exit. */
+ * HDF5 works through the file driver that caches use too (hdf5_driver.c). */
 #include "job_hdf5.h"
 
 #include "cache.h"
 #include "hash.h"
+#include "hdf5_driver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#if H5_VERSION_GE(1, 14, 0)
-#include <H5FDdevelop.h>
-#endif
 
 #define DEFLATE_LEVEL 1
 #define MOST (1 << 28)         /* vertices, faces: what fits a chunk */
@@ -39,18 +35,9 @@ typedef struct track {
     uint64_t *checksums;     /* of each row, (row_count) */
 } track;
 
-/* The open file as HDF5's driver layer sees it. First member as the library wants it. */
-typedef struct device {
-    H5FD_t base;
-    int fd;
-    haddr_t eoa;  /* end of what HDF5 has allocated */
-    bool discard; /* writes are thrown away: set at the first that fails */
-    int failure;  /* its errno */
-} device;
-
 struct toile_job_file {
     toile_memory *memory;
-    device device;
+    toile_hdf5_device device;
     char *path, *temporary; /* temporary: while it is written, else null */
     char *scene;
     hid_t file, meshes, tracks;
@@ -59,123 +46,6 @@ struct toile_job_file {
     H5E_auto2_t print; /* of the host, put back after each call */
     void *print_data;
     char reason[200];
-};
-
-/* ---- the file driver ---- */
-
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t most) {
-    (void)name, (void)flags, (void)most; /* the file is open already; H5Pset_driver carried the device here */
-    device *const *info = H5Pget_driver_info(fapl);
-    if (!info)
-        return NULL;
-    memset(&(*info)->base, 0, sizeof(*info)->base);
-    (*info)->eoa = 0;
-    return &(*info)->base;
-}
-
-static herr_t driver_close(H5FD_t *file) {
-    (void)file;
-    return 0;
-}
-
-static herr_t driver_query(const H5FD_t *file, unsigned long *flags) {
-    (void)file;
-    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA |
-             H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-    return 0;
-}
-
-static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type) {
-    (void)type;
-    return ((const device *)file)->eoa;
-}
-
-static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t address) {
-    (void)type;
-    ((device *)file)->eoa = address;
-    return 0;
-}
-
-static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type) {
-    (void)type;
-    struct stat info;
-    return fstat(((const device *)file)->fd, &info) ? HADDR_UNDEF : (haddr_t)info.st_size;
-}
-
-/* Past the end of the file are zeros. */
-static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
-                          void *bytes) {
-    (void)type, (void)dxpl;
-    for (char *at = bytes; size > 0;) {
-        ssize_t done = pread(((device *)file)->fd, at, size, (off_t)address);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        if (done == 0) {
-            memset(at, 0, size);
-            break;
-        }
-        at += done;
-        size -= (size_t)done;
-        address += (haddr_t)done;
-    }
-    return 0;
-}
-
-static void give_up(device *device) {
-    device->failure = errno;
-    device->discard = true;
-}
-
-/* Never fails as far as HDF5 can tell. */
-static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
-                           const void *bytes) {
-    (void)type, (void)dxpl;
-    device *device = (struct device *)file;
-    for (const char *at = bytes; size > 0 && !device->discard;) {
-        ssize_t done = pwrite(device->fd, at, size, (off_t)address);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0) {
-            give_up(device);
-            break;
-        }
-        at += done;
-        size -= (size_t)done;
-        address += (haddr_t)done;
-    }
-    return 0;
-}
-
-static herr_t driver_truncate(H5FD_t *file, hid_t dxpl, hbool_t closing) {
-    (void)dxpl, (void)closing;
-    device *device = (struct device *)file;
-    if (!device->discard && driver_get_eof(file, H5FD_MEM_DEFAULT) != device->eoa &&
-        ftruncate(device->fd, (off_t)device->eoa))
-        give_up(device);
-    return 0;
-}
-
-static const H5FD_class_t driver_class = {
-#if H5_VERSION_GE(1, 14, 0)
-    .version = H5FD_CLASS_VERSION,
-    .value = H5_VFD_RESERVED,
-#endif
-    .name = "toile job",
-    .maxaddr = INT64_MAX,
-    .fc_degree = H5F_CLOSE_WEAK,
-    .fapl_size = sizeof(device *),
-    .open = driver_open,
-    .close = driver_close,
-    .query = driver_query,
-    .get_eoa = driver_get_eoa,
-    .set_eoa = driver_set_eoa,
-    .get_eof = driver_get_eof,
-    .read = driver_read,
-    .write = driver_write,
-    .truncate = driver_truncate,
-    .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
 /* ---- the whole file ---- */
@@ -217,10 +87,17 @@ static bool file_is_whole(toile_memory *memory, int fd) {
     return hash_file(memory, fd, info.st_size - (int64_t)sizeof end, &hash) && hash == end[1];
 }
 
+/* Whether its metadata has checksums: superblocks from version 2 on. Ours are; h5py makes old ones unless told. */
+static bool has_checksums(int fd) {
+    unsigned char version = 0;
+    return pread(fd, &version, 1, 8) == 1 && version >= 2;
+}
+
 /* ---- HDF5 without noise ---- */
 
 static void enter(toile_job_file *f) {
     f->reason[0] = 0;
+    f->device.no_memory = false;
     errno = 0;
     H5Eget_auto2(H5E_DEFAULT, &f->print, &f->print_data);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -230,6 +107,12 @@ static toile_status leave(toile_job_file *f, toile_status status) {
     H5Eclear2(H5E_DEFAULT);
     H5Eset_auto2(H5E_DEFAULT, f->print, f->print_data);
     return status;
+}
+
+/* After reading: what looks damaged or missing may only be out of memory. */
+static toile_status leave_read(toile_job_file *f, toile_status status, toile_error *error) {
+    leave(f, status);
+    return status < 0 && f->device.no_memory ? toile_fail_memory(error, "a job") : status;
 }
 
 static herr_t take_reason(unsigned index, const H5E_error2_t *entry, void *user) {
@@ -253,9 +136,9 @@ static void drop(hid_t *id) {
 
 static toile_status fail_write(toile_job_file *f, toile_error *error) {
     f->device.discard = true;
-    if (f->device.failure)
+    if (f->device.write_error)
         return toile_fail(error, TOILE_IO, "cannot write %.500s: %s; %s", f->path,
-                          strerror(f->device.failure), toile_io_advice(f->device.failure));
+                          strerror(f->device.write_error), toile_io_advice(f->device.write_error));
     return toile_fail(error, TOILE_IO, "cannot write %.500s: %s; check the disk and the memory", f->path,
                       f->reason[0] ? f->reason : "an earlier write failed");
 }
@@ -295,7 +178,7 @@ static toile_job_file *new_file(toile_memory *memory, const char *path) {
     toile_job_file *f = toile_alloc(memory, 1, sizeof *f);
     if (!f)
         return NULL;
-    f->memory = memory;
+    f->memory = f->device.memory = memory;
     f->device.fd = -1;
     f->path = toile_copy_text(memory, path);
     if (f->path)
@@ -312,6 +195,10 @@ static bool close_hdf5(toile_job_file *f) {
     drop(&f->tracks);
     if (f->file > 0) {
         good = ok(f, H5Fclose(f->file));
+        if (!good) { /* the second time nothing is written, so that it closes */
+            f->device.discard = true;
+            H5Fclose(f->file);
+        }
     }
     f->file = 0;
     return good && !f->device.discard;
@@ -339,21 +226,8 @@ void toile_job_file_close(toile_job_file *f) {
     toile_free(memory, f->scene);
     toile_free(memory, f->temporary);
     toile_free(memory, f->path);
-    toile_free(memory, f);
-}
-
-/* A property list that leads to our driver and this device; 0 on failure. */
-static hid_t access_list(toile_job_file *f) {
-    hid_t list = 0, driver = 0;
-    device *device = &f->device;
-    bool done = ok(f, list = H5Pcreate(H5P_FILE_ACCESS)) && ok(f, driver = H5FDregister(&driver_class)) &&
-                ok(f, H5Pset_driver(list, driver, &device)) &&
-                ok(f, H5Pset_libver_bounds(list, H5F_LIBVER_V110, H5F_LIBVER_V110));
-    if (driver > 0)
-        H5FDunregister(driver); /* the list and the file keep it alive */
-    if (!done)
-        drop(&list);
-    return list;
+    if (!f->device.in_use) /* should HDF5 hold on to the file in spite of all: a leak is better */
+        toile_free(memory, f);
 }
 
 /* ---- writing ---- */
@@ -444,7 +318,7 @@ toile_status toile_job_file_create(toile_memory *memory, const char *path, toile
         return status;
     }
     enter(f);
-    hid_t access = access_list(f);
+    hid_t access = toile_hdf5_access(&f->device);
     int32_t version = TOILE_JOB_VERSION;
     bool done = access > 0 && ok(f, f->file = H5Fcreate(f->temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access)) &&
                 put_text(f, f->file, "format", "toile-job") &&
@@ -838,20 +712,21 @@ toile_status toile_job_file_open(toile_memory *memory, const char *path, toile_j
                    : toile_fail(error, TOILE_FORMAT, "%.500s is not a job: it is not in HDF5", path);
     }
     f->device.fd = fd;
+    f->device.piecewise = has_checksums(fd);
     if (!file_is_whole(memory, fd)) {
         toile_status status = fail_format(f, error, "it is not as it was written", NULL);
         toile_job_file_close(f);
         return status;
     }
     enter(f);
-    hid_t access = access_list(f);
+    hid_t access = toile_hdf5_access(&f->device);
     toile_status status;
     if (access > 0 && ok(f, f->file = H5Fopen(path, H5F_ACC_RDONLY, access)))
         status = read_head(f, error);
     else
         status = fail_format(f, error, "it cannot be opened", NULL);
     drop(&access);
-    leave(f, status);
+    status = leave_read(f, status, error);
     if (status == TOILE_OK)
         *file = f;
     else
@@ -971,7 +846,7 @@ toile_status toile_job_file_read_mesh(toile_job_file *f, const char *name, toile
     uint64_t stored = 0;
     hid_t group = open_member(f, f->meshes, "mesh", name, error);
     if (group <= 0)
-        return leave(f, error->status);
+        return leave_read(f, error->status, error);
     if (!read_mesh(f, group, m))
         status = fail_format(f, error, "the mesh is not whole", name);
     else if (!read_number(f, group, "checksum", H5T_NATIVE_UINT64, 8, &stored) || stored != mesh_checksum(m))
@@ -983,7 +858,7 @@ toile_status toile_job_file_read_mesh(toile_job_file *f, const char *name, toile
     drop(&group);
     if (status != TOILE_OK)
         toile_job_file_free_mesh(f->memory, m);
-    return leave(f, status);
+    return leave_read(f, status, error);
 }
 
 static bool track_fits(const track *t, uint64_t stored) {
@@ -1030,12 +905,17 @@ toile_status toile_job_file_find_track(toile_job_file *f, const char *name, int 
         enter(f);
         hid_t group = open_member(f, f->tracks, "track", name, error);
         if (group <= 0)
-            return leave(f, error->status);
+            return leave_read(f, error->status, error);
         toile_status status = load_track(f, group, name, error);
         drop(&group);
-        leave(f, status);
-        if (status != TOILE_OK)
+        status = leave_read(f, status, error);
+        if (status != TOILE_OK) {
+            if (i < f->track_count) { /* what there is of it is not to be found again */
+                toile_free(f->memory, f->track[i].name);
+                f->track[i].name = NULL;
+            }
             return status;
+        }
     }
     *index = i;
     *info = f->track[i].info;
@@ -1054,7 +934,7 @@ toile_status toile_job_file_read_track(toile_job_file *f, int index, int frame, 
         t->last_row = UNIQUE_ROW;
         if (!move_row(f, t, row, t->last, false) ||
             toile_hash(TOILE_HASH_SEED, t->last, size) != t->checksums[row])
-            return leave(f, fail_format(f, error, "a frame is damaged in the track", t->name));
+            return leave_read(f, fail_format(f, error, "a frame is damaged in the track", t->name), error);
         t->last_row = row;
         leave(f, TOILE_OK);
     }

@@ -8,6 +8,7 @@
  *
  * A released particle moves with the surface for one step and is then caught again only if it approaches: so cloth that
  * is lifted off is not held by half-steps of contact. */
+#include "pin.h"
 #include "sim.h"
 #include "vec3.h"
 
@@ -172,35 +173,13 @@ bool toile_find_missed(toile_sim *sim, double h) {
     return missed > 0;
 }
 
-/* Pins: z moves the particle to its target by the end of the step, in the directions held. */
-static void hold_particles(toile_sim *sim, double h) {
-    toile_work *w = &sim->work;
-    double end = (sim->state.time - sim->frame_begin + h) / sim->frame_seconds;
-    end = end > 1 - 1e-9 ? 1 : end;
-    memset(w->held, 0, (size_t)sim->model->particle_count);
-    for (int p = 0; p < sim->hold_count; p++) {
-        const toile_hold *hold = &sim->holds[p];
-        for (int j = 0; hold->on && j < hold->count; j++) {
-            int i = hold->particle[j];
-            for (int k = 0; k < 3; k++) {
-                if (!hold->axes[k])
-                    continue;
-                double target = (1 - end) * hold->from[3 * j + k] + end * hold->to[3 * j + k];
-                size_t at = 4 * (size_t)i + (size_t)k;
-                w->constraints.z[at] = (target - sim->state.x[at]) / h - sim->state.v[at];
-                w->held[i] |= (unsigned char)(1 << k);
-            }
-        }
-    }
-}
-
 void toile_set_constraints(toile_sim *sim, double h) {
     toile_work *w = &sim->work;
     toile_constraints *c = &w->constraints;
     const toile_pattern *pattern = &sim->model->pattern;
     size_t n = (size_t)sim->model->particle_count;
     memset(c->z, 0, 4 * n * sizeof(double));
-    hold_particles(sim, h);
+    toile_hold_particles(sim, h);
     c->count = 0;
     for (int chunk = 0; chunk < pattern->chunk_count; chunk++) {
         c->chunk_begin[chunk] = c->count;
@@ -214,6 +193,8 @@ void toile_set_constraints(toile_sim *sim, double h) {
                 memset(S, 0, 12 * sizeof *S);
                 for (int k = 0; k < 3; k++)
                     S[5 * k] = !(w->held[i] >> k & 1);
+                for (int k = 0; k < 9 && w->held[i] == TOILE_HELD_CURVE; k++)
+                    S[4 * (k / 3) + k % 3] = found->direction[k / 3] * found->direction[k % 3];
             } else if (found->solid >= 0) {
                 const double *v = sim->state.v + 4 * (size_t)i, *nrm = found->normal;
                 double change[3];

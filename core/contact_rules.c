@@ -3,10 +3,28 @@
 #include "garment.h"
 #include "model.h"
 
+#include <string.h>
+
+void toile_contact_rules_place(const toile_model *model, const toile_garment *garments, toile_contact_rules *rules) {
+    rules->particle_count = model->particle_count;
+    memset(rules->exempt, 0, (size_t)model->particle_count);
+    for (int i = 0; i < model->garment_count; i++) {
+        const toile_garment *garment = &garments[i];
+        rules->layer[i] = garment->layer;
+        rules->any_layers = rules->any_layers || garment->layer != garments[0].layer;
+        for (int v = 0; v < garment->vertex_count; v++) {
+            int p = model->place[model->garment_begin[i] + v];
+            rules->garment[p] = i;
+            rules->exempt[p] |= garment->exempt ? garment->exempt[v] : 0;
+            rules->any_exempt = rules->any_exempt || rules->exempt[p];
+        }
+    }
+}
+
 toile_status toile_contact_rules_make(toile_memory *memory, const toile_model *model, const toile_garment *garments,
                                       int solid_count, const toile_apart *apart, int apart_count,
                                       toile_contact_rules *rules, toile_error *error) {
-    size_t n = (size_t)model->particle_count, g = (size_t)model->garment_count, s = (size_t)solid_count;
+    size_t n = (size_t)model->garment_begin[model->garment_count], g = (size_t)model->garment_count, s = (size_t)solid_count;
     *rules = (toile_contact_rules){
         .particle_count = model->particle_count, .garment_count = model->garment_count, .solid_count = solid_count};
     rules->layer = toile_alloc(memory, g, sizeof *rules->layer);
@@ -18,17 +36,7 @@ toile_status toile_contact_rules_make(toile_memory *memory, const toile_model *m
         toile_contact_rules_free(memory, rules);
         return toile_fail_memory(error, "the rules of contact");
     }
-    for (size_t i = 0; i < g; i++) {
-        const toile_garment *garment = &garments[i];
-        rules->layer[i] = garment->layer;
-        rules->any_layers = rules->any_layers || garment->layer != garments[0].layer;
-        for (int v = 0; v < garment->vertex_count; v++) {
-            int p = model->place[model->garment_begin[i] + v];
-            rules->garment[p] = (int)i;
-            rules->exempt[p] = garment->exempt ? garment->exempt[v] : 0;
-            rules->any_exempt = rules->any_exempt || rules->exempt[p];
-        }
-    }
+    toile_contact_rules_place(model, garments, rules);
     for (int i = 0; i < apart_count; i++) {
         size_t a = (size_t)apart[i].garment, b = (size_t)apart[i].other;
         if (apart[i].solid)

@@ -33,6 +33,8 @@ struct toile_model;
 toile_status toile_contact_rules_make(toile_memory *memory, const struct toile_model *model,
                                       const struct toile_garment *garments, int solid_count, const toile_apart *apart,
                                       int apart_count, toile_contact_rules *rules, toile_error *error);
+/* Which particle is of which garment, and exempt: again when seams have made others of them. */
+void toile_contact_rules_place(const struct toile_model *model, const struct toile_garment *garments, toile_contact_rules *rules);
 void toile_contact_rules_free(toile_memory *memory, toile_contact_rules *rules);
 
 /* May particle i touch solid s? */

@@ -21,12 +21,13 @@ static int compare_arcs(const void *a, const void *b) {
     return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* Is connection or block k in the matrix core? Stretch connections, blocks with triangles. */
+/* Is connection or block k in the matrix core? Stretch connections, blocks with triangles; and ties. */
 static bool in_core(const toile_model *m, int k) {
     if (m->springs_used)
-        return k < m->springs.stretch_count;
+        return k < m->springs.stretch_count || toile_is_tie(&m->springs, k);
     const int *begin = m->pattern.triangle_begin + m->particle_count + k;
-    return begin[1] > begin[0];
+    const int *tie = m->pattern.spring_begin + m->particle_count + k;
+    return begin[1] > begin[0] || tie[1] > tie[0];
 }
 
 /* Edge k of the graph: rows i < j. Springs: stretch connections; triangles: off-diagonal blocks. */

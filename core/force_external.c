@@ -51,13 +51,22 @@ static void triangle_air(const toile_sim *sim, const double *x, const double *v,
     }
 }
 
+/* Part of gravity that acts at a time: none at first, then growing, if the settings say so. */
+static double weight_at(const toile_sim *sim, double time) {
+    const toile_settings *set = sim->settings;
+    double since = time - sim->begin_time - set->gravity_delay;
+    if (set->gravity_delay == 0 && set->gravity_ramp == 0)
+        return 1;
+    return since <= 0 ? 0 : since >= set->gravity_ramp ? 1 : since / set->gravity_ramp;
+}
+
 void toile_external_forces(toile_sim *sim, const double *x, const double *v, double time, double h) {
     const toile_model *m = sim->model;
     const toile_settings *set = sim->settings;
     const toile_pattern *pattern = &m->pattern;
     double *force = sim->work.force, *drag = sim->work.drag;
     bool by_triangle = set->drag_model == TOILE_DRAG_TRIANGLE, by_particle = set->drag_model == TOILE_DRAG_PARTICLE;
-    double strength = 0.5 * set->air_density * set->drag_coefficient;
+    double strength = 0.5 * set->air_density * set->drag_coefficient, weight = weight_at(sim, time);
     if (strength == 0)
         by_triangle = by_particle = false;
     bool turning = !toile_integrator_is_explicit(toile_integrator(set)); /* their steps are short against any slip */
@@ -72,7 +81,7 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
         double n[3] = {0, 0, 0};
         memset(g, 0, 8 * sizeof *g);
         for (int k = 0; k < 3; k++)
-            f[k] = sim->work.friction[4 * (size_t)i + (size_t)k] + m->mass[i] * set->gravity[k];
+            f[k] = sim->work.friction[4 * (size_t)i + (size_t)k] + weight * m->mass[i] * set->gravity[k];
         for (int k = pattern->triangle_begin[i]; (by_triangle || by_particle) && k < pattern->triangle_begin[i + 1]; k++) {
             const double *r = sim->work.triangle_air + 8 * (size_t)(pattern->triangle_code[k] >> 4), *tn = r + 3;
             for (int c = 0; c < 3; c++) {

@@ -1,6 +1,7 @@
 #include "garment.h"
 
 #include "half_edge.h"
+#include "join.h"
 
 #include <limits.h>
 #include <math.h>
@@ -170,6 +171,151 @@ out:
     return status;
 }
 
+/* ---- seams ---- */
+
+toile_seam toile_default_seam(void) {
+    return (toile_seam){.duration = 1, .release = INFINITY, .strength = 100};
+}
+
+static toile_status check_seams(const toile_garment_input *in, toile_error *error) {
+    if (in->seam_count < 0 || in->stitch_count < 0 || in->stitch_count > INT_MAX / 64 || (in->seam_count && !in->seams) ||
+        (in->stitch_count && !in->stitches))
+        return toile_fail(error, TOILE_INVALID, "garment \"%s\": %d seams with %d stitches are not possible", in->name,
+                          in->seam_count, in->stitch_count);
+    for (int s = 0; s < in->seam_count; s++) {
+        const toile_seam *seam = &in->seams[s];
+        const char *name = seam->name ? seam->name : "";
+        if (!(fabs(seam->begin) < 1e6) || !(seam->duration >= 0 && seam->duration < 1e6) || isnan(seam->release))
+            return toile_fail(error, TOILE_INVALID,
+                              "garment \"%s\": seam %d \"%s\" is sewn from %g s for %g s and released at %g s; use finite "
+                              "times and a duration of 0 or more",
+                              in->name, s, name, seam->begin, seam->duration, seam->release);
+        if (!(fabs(seam->fold_angle) <= 3.1416) || !(seam->strength > 0 && seam->strength <= 1e6))
+            return toile_fail(error, TOILE_INVALID,
+                              "garment \"%s\": seam %d \"%s\" has fold angle %g and strength %g; use -pi to pi rad, and more "
+                              "than 0 up to 1e6 N/m",
+                              in->name, s, name, seam->fold_angle, seam->strength);
+    }
+    for (int i = 0; i < in->stitch_count; i++) {
+        const toile_stitch *st = &in->stitches[i];
+        if (st->seam < 0 || st->seam >= in->seam_count || st->a < 0 || st->a >= in->vertex_count || st->b < 0 ||
+            st->b >= in->vertex_count)
+            return toile_fail(error, TOILE_INVALID,
+                              "garment \"%s\": stitch %d of seam %d joins vertices %d and %d; there are %d seams and %d "
+                              "vertices",
+                              in->name, i, st->seam, st->a, st->b, in->seam_count, in->vertex_count);
+    }
+    return TOILE_OK;
+}
+
+/* No triangle may lose a side when all seams are closed. */
+static toile_status check_closed(toile_memory *memory, const toile_garment *g, toile_error *error) {
+    toile_status status = TOILE_OK;
+    int *parent = toile_alloc(memory, (size_t)g->vertex_count, sizeof *parent);
+    if (!parent)
+        return toile_fail_memory(error, "a garment's seams");
+    for (int v = 0; v < g->vertex_count; v++)
+        parent[v] = v;
+    for (int i = 0; i < g->stitch_count; i++)
+        toile_join(parent, g->stitches[i].a, g->stitches[i].b);
+    for (int t = 0; t < 3 * g->triangle_count && status == TOILE_OK; t++) {
+        int a = g->triangles[t], b = g->triangles[t % 3 == 2 ? t - 2 : t + 1];
+        if (toile_join_find(parent, a) == toile_join_find(parent, b))
+            status = toile_fail(error, TOILE_INVALID,
+                                "garment \"%s\", panel \"%s\": the seams sew vertices %d and %d together, which are two "
+                                "corners of one triangle; sew fewer pairs or make the mesh finer there",
+                                g->name, g->panels[g->triangle_panels[t / 3]].name, a, b);
+    }
+    toile_free(memory, parent);
+    return status;
+}
+
+/* Half of the border at either vertex, the smaller of the two: the seam a stitch stands for. Inside a panel the edges around
+ * a vertex say how far its neighbours are. */
+static toile_status measure_stitches(toile_memory *memory, toile_garment *g, toile_error *error) {
+    int n = 3 * g->triangle_count;
+    toile_half_edge *edges = toile_half_edges(memory, g->triangles, g->triangle_count);
+    double *border = toile_alloc(memory, (size_t)g->vertex_count, sizeof(double));
+    double *shortest = toile_alloc(memory, (size_t)g->vertex_count, sizeof(double));
+    if (!edges || !border || !shortest) {
+        toile_free(memory, edges), toile_free(memory, border), toile_free(memory, shortest);
+        return toile_fail_memory(error, "a garment's seams");
+    }
+    for (int i = 0, j; i < n; i = j) {
+        j = toile_next_edge(edges, n, i);
+        int begin = 3 * edges[i].triangle + edges[i].corner, end = edges[i].corner == 2 ? begin - 2 : begin + 1;
+        double length = sqrt(distance2(g->corner_uv + 2 * begin, g->corner_uv + 2 * end, 2));
+        for (int k = 0; k < 2; k++) {
+            int v = k ? edges[i].b : edges[i].a;
+            border[v] += j - i == 1 ? length / 2 : 0;
+            shortest[v] = shortest[v] > 0 ? fmin(shortest[v], length) : length;
+        }
+    }
+    for (int i = 0; i < g->stitch_count; i++) {
+        int a = g->stitches[i].a, b = g->stitches[i].b;
+        double at_a = border[a] > 0 ? border[a] : shortest[a], at_b = border[b] > 0 ? border[b] : shortest[b];
+        g->stitch_lengths[i] = fmin(at_a, at_b);
+    }
+    toile_free(memory, edges);
+    toile_free(memory, border);
+    toile_free(memory, shortest);
+    return TOILE_OK;
+}
+
+static toile_status copy_seams(toile_memory *memory, const toile_garment_input *in, toile_garment *g, toile_error *error) {
+    g->seams = toile_alloc(memory, (size_t)in->seam_count, sizeof *g->seams);
+    g->stitches = toile_alloc(memory, (size_t)in->stitch_count, sizeof *g->stitches);
+    g->stitch_lengths = toile_alloc(memory, (size_t)in->stitch_count, sizeof(double));
+    if (!g->seams || !g->stitches || !g->stitch_lengths)
+        return toile_fail_memory(error, "a garment's seams");
+    for (int s = 0; s < in->seam_count; s++) {
+        g->seams[s] = in->seams[s];
+        g->seams[s].name = toile_copy_text(memory, in->seams[s].name ? in->seams[s].name : "");
+        g->seam_count = s + 1;
+        if (!g->seams[s].name)
+            return toile_fail_memory(error, "a seam's name");
+    }
+    for (int i = 0; i < in->stitch_count; i++) /* a vertex sewn to itself is closed already */
+        if (in->stitches[i].a != in->stitches[i].b)
+            g->stitches[g->stitch_count++] = in->stitches[i];
+    if (!g->stitch_count)
+        return TOILE_OK;
+    toile_status status = check_closed(memory, g, error);
+    return status == TOILE_OK ? measure_stitches(memory, g, error) : status;
+}
+
+toile_status toile_garment_sew(toile_memory *memory, toile_garment *g, const toile_seam *seam, const int *pairs, int count,
+                               toile_error *error) {
+    size_t seams = (size_t)g->seam_count, stitches = (size_t)g->stitch_count, more = count > 0 ? (size_t)count : 0;
+    int had = g->stitch_count;
+    toile_seam *grown = toile_grow(memory, g->seams, seams, seams + 1, sizeof *grown);
+    g->seams = grown ? grown : g->seams;
+    toile_stitch *list = grown ? toile_grow(memory, g->stitches, stitches, stitches + more, sizeof *list) : NULL;
+    g->stitches = list ? list : g->stitches;
+    double *lengths = list ? toile_grow(memory, g->stitch_lengths, stitches, stitches + more, sizeof *lengths) : NULL;
+    g->stitch_lengths = lengths ? lengths : g->stitch_lengths;
+    char *name = lengths ? toile_copy_text(memory, seam->name ? seam->name : "") : NULL;
+    if (!name)
+        return toile_fail_memory(error, "a seam");
+    g->seams[g->seam_count] = *seam;
+    g->seams[g->seam_count++].name = name;
+    for (int i = 0; i < count; i++)
+        if (pairs[2 * i] != pairs[2 * i + 1])
+            g->stitches[g->stitch_count++] = (toile_stitch){g->seam_count - 1, pairs[2 * i], pairs[2 * i + 1]};
+    const toile_garment_input all = {.name = g->name, .vertex_count = g->vertex_count, .seam_count = g->seam_count,
+                                     .stitch_count = g->stitch_count, .seams = g->seams, .stitches = g->stitches};
+    toile_status status = check_seams(&all, error);
+    if (status == TOILE_OK)
+        status = check_closed(memory, g, error);
+    if (status == TOILE_OK)
+        status = measure_stitches(memory, g, error);
+    if (status != TOILE_OK) {
+        g->stitch_count = had;
+        toile_free(memory, (char *)g->seams[--g->seam_count].name);
+    }
+    return status;
+}
+
 toile_status toile_garment_make(toile_memory *memory, const toile_garment_input *in, int fabric_count,
                                 toile_garment *g, toile_error *error) {
     toile_status status;
@@ -183,7 +329,7 @@ toile_status toile_garment_make(toile_memory *memory, const toile_garment_input 
     if (in->vertex_count > INT_MAX / 64 || in->face_count > INT_MAX / 64)
         return toile_fail(error, TOILE_INVALID, "garment \"%s\": %d vertices and %d faces are too many; at most %d",
                           in->name, in->vertex_count, in->face_count, INT_MAX / 64);
-    if ((status = check_faces(in, fabric_count, error)) != TOILE_OK)
+    if ((status = check_faces(in, fabric_count, error)) != TOILE_OK || (status = check_seams(in, error)) != TOILE_OK)
         return status;
 
     for (int f = 0; f < in->face_count; f++) {
@@ -219,7 +365,8 @@ toile_status toile_garment_make(toile_memory *memory, const toile_garment_input 
             goto fail;
         }
     }
-    if ((status = cut_triangles(in, g, error)) != TOILE_OK || (status = check_edges(memory, g, error)) != TOILE_OK)
+    if ((status = cut_triangles(in, g, error)) != TOILE_OK || (status = check_edges(memory, g, error)) != TOILE_OK ||
+        (status = copy_seams(memory, in, g, error)) != TOILE_OK)
         goto fail;
     return TOILE_OK;
 
@@ -231,6 +378,12 @@ fail:
 void toile_garment_free(toile_memory *memory, toile_garment *g) {
     for (int p = 0; g->panels && p < g->panel_count; p++)
         toile_free(memory, g->panels[p].name);
+    for (int s = 0; g->seams && s < g->seam_count; s++)
+        toile_free(memory, (char *)g->seams[s].name);
+    toile_free(memory, g->seams);
+    toile_free(memory, g->stitches);
+    toile_free(memory, g->stitch_lengths);
+    toile_shaping_free(memory, &g->shaping);
     toile_free(memory, g->name);
     toile_free(memory, g->positions);
     toile_free(memory, g->triangles);

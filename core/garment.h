@@ -4,7 +4,9 @@
 
 #include "error.h"
 #include "memory.h"
+#include "seam.h"
 #include "settings.h"
+#include "shaping.h"
 
 #include <stdbool.h>
 
@@ -27,6 +29,11 @@ typedef struct toile_garment {
     bool keep_start_angles;
     int layer;            /* a higher one lies over a lower one */
     unsigned char *exempt; /* from contact: bits of contact_rules.h, (vertex_count), or null: none */
+    int seam_count, stitch_count;
+    toile_seam *seams;
+    toile_stitch *stitches;
+    double *stitch_lengths; /* of seam that each stitch stands for, m, (stitch_count) */
+    toile_shaping shaping;
 } toile_garment;
 
 /* Input of toile_garment_make; the fields are those of toile_mesh in toile.h. */
@@ -45,12 +52,19 @@ typedef struct toile_garment_input {
     bool keep_start_angles;
     int nu, nv;                    /* grid, or 0 */
     const unsigned char *diagonals; /* per face: 1 cuts a quad from corner 1 to 3, 0 from 0 to 2; null: shorter one */
+    int seam_count, stitch_count;
+    const toile_seam *seams;
+    const toile_stitch *stitches;
 } toile_garment_input;
 
 /* Refuses what cannot be simulated: empty meshes, indices out of range, numbers that are not finite, triangles
- * without area, edges of more than two faces or with faces that disagree, vertices without a face. */
+ * without area, edges of more than two faces or with faces that disagree, vertices without a face, seams that would
+ * sew two corners of a triangle together. */
 toile_status toile_garment_make(toile_memory *memory, const toile_garment_input *input, int fabric_count,
                                 toile_garment *garment, toile_error *error);
+/* One more seam: pairs of vertices, (count x 2). */
+toile_status toile_garment_sew(toile_memory *memory, toile_garment *garment, const toile_seam *seam, const int *pairs,
+                               int count, toile_error *error);
 void toile_garment_free(toile_memory *memory, toile_garment *garment);
 
 #endif

@@ -1,5 +1,7 @@
 #include "integrate.h"
 
+#include "pin.h"
+#include "sew.h"
 #include "stability.h"
 
 #include <math.h>
@@ -115,8 +117,11 @@ void toile_evaluate_at(toile_sim *sim, const double *x, const double *v, double 
                            .hinge_share = stability->hinge_share,
                            .spring_share = stability->spring_share};
     int triangles = m->springs_used ? 0 : m->triangles.padded, hinges = m->hinges.padded,
-        springs = m->springs.padded;
+        springs = m->springs.tie_begin;
     toile_external_forces(sim, x, v, time, h);
+    toile_add_pressure(sim, x, time);
+    toile_add_soft_holds(sim, x, w->ahead, h);
+    toile_evaluate_ties(sim, x, v, w->ahead, h);
 #define END(count) (e + ELEMENT_BLOCK < count ? e + ELEMENT_BLOCK : count)
 #pragma omp parallel num_threads(sim->threads) if (sim->threads > 1)
     {

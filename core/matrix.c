@@ -11,10 +11,9 @@
 /* All that elements add to the diagonal block of row i. */
 TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, double B[9]) {
     const toile_pattern *p = &a->model->pattern;
-    if (a->model->springs_used) {
-        for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++)
-            add_spring(a, p->spring_code[k], 1, B);
-    } else {
+    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++)
+        add_spring(a, p->spring_code[k], 1, B);
+    if (!a->model->springs_used) {
         for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++)
             add_triangle(a, p->triangle_code[k], B);
         for (int k = p->hinge_begin[i]; k < p->hinge_begin[i + 1]; k++)
@@ -26,13 +25,12 @@ TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, double B[9]) {
 TOILE_INLINE v4 gather_rhs(const toile_assembly *a, int i) {
     const toile_pattern *p = &a->model->pattern;
     v4 sum = v4_load(a->force + 4 * (size_t)i);
-    if (a->model->springs_used) {
-        for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
-            int code = p->spring_code[k];
-            v4 g = v4_row(a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD + 5);
-            sum = code & 1 ? sum - g : sum + g;
-        }
-    } else {
+    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
+        int code = p->spring_code[k];
+        v4 g = v4_row(a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD + 5);
+        sum = code & 1 ? sum - g : sum + g;
+    }
+    if (!a->model->springs_used) {
         for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++) {
             int t = p->triangle_code[k] >> 4, c = p->triangle_code[k] & 3;
             const double *r = a->triangle + (size_t)t * TOILE_TRIANGLE_RECORD;
@@ -88,10 +86,9 @@ void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matr
         }
         for (int k = p->row_begin[i]; k < p->row_begin[i + 1] && !a->diagonal_only; k++) {
             double O[9] = {0};
-            if (springs) {
-                for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
-                    add_spring(a, p->spring_code[s], -1, O);
-            } else {
+            for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
+                add_spring(a, p->spring_code[s], -1, O);
+            if (!springs) {
                 for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++)
                     add_triangle(a, p->triangle_code[t], O);
                 for (int c = 0; c < 9 && a->fast; c++)

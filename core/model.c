@@ -11,7 +11,9 @@
 #include "model.h"
 
 #include "force_bend.h"
+#include "join.h"
 #include "order.h"
+#include "sew.h"
 
 #include <limits.h>
 #include <math.h>
@@ -26,31 +28,53 @@
 #define CHUNK_BANDS 4
 
 typedef struct edge {
-    int a, b;          /* particles, in the given order, a < b */
+    int a, b;          /* knots (see builder), a < b */
     int triangle[2];   /* second is -1 on the border; indices over all garments */
     int opposite[2];   /* the third particle of each */
 } edge;
+
+/* Two vertices over all garments as (smaller << 32 | larger), and an angle, rad. */
+typedef struct pair_value {
+    uint64_t pair;
+    double angle;
+} pair_value;
 
 /* Work data of a build; freed at the end. */
 typedef struct builder {
     toile_memory *memory;
     const toile_fabric *fabrics;
     const toile_garment *garments;
-    int garment_count, particle_count, triangle_count, quad_count;
-    int *triangle;        /* particles in the given order, (triangle_count x 3) */
+    const unsigned char *welded;
+    int garment_count, vertex_count, triangle_count, quad_count, stitch_count;
+    /* A knot is a particle in the order of the vertices: one vertex, or all that welded stitches join. */
+    int particle_count;   /* knots */
+    int *knot;            /* of each vertex over all garments, (vertex_count) */
+    int *place;           /* knot -> particle */
+    int *vertex;          /* over all garments, (triangle_count x 3) */
+    int *triangle;        /* their knots, (triangle_count x 3) */
+    toile_fabric *cloth;  /* of each triangle, (triangle_count); null without maps */
+    double *scale;        /* rest scales, (triangle_count x 2) */
+    int *garment_of;      /* (triangle_count) */
     double *uv;           /* (triangle_count x 6) */
     const toile_panel **panel; /* (triangle_count) */
     int *quad_of;         /* quad of a triangle over all garments, or -1 */
     int *quad;            /* (quad_count x 4) */
     edge *edges;
     int edge_count;
-    int *spring_pair;     /* given order, (spring_count x 2) */
+    pair_value *folds;    /* rest angles of pairs of vertices that are edges, sorted, (fold_count) */
+    pair_value *sewn;     /* fold angles of welded stitches, sorted, (sewn_count) */
+    int fold_count, sewn_count;
+    int *spring_pair;     /* knots, (spring_count x 2) */
     double *spring_value; /* length, stiffness, damping */
     int spring_count, spring_capacity, stretch_count, axial_count;
 } builder;
 
 static double material_area(const double *uv) {
     return 0.5 * fabs((uv[2] - uv[0]) * (uv[5] - uv[1]) - (uv[3] - uv[1]) * (uv[4] - uv[0]));
+}
+
+static const toile_fabric *fabric_of(const builder *b, int triangle) {
+    return b->cloth ? &b->cloth[triangle] : &b->fabrics[b->panel[triangle]->fabric];
 }
 
 static int round_up(int count) {
@@ -73,24 +97,32 @@ static toile_status gather_faces(builder *b, toile_error *error) {
     b->triangle = toile_alloc(b->memory, 3 * nt, sizeof(int));
     b->uv = toile_alloc(b->memory, 6 * nt, sizeof(double));
     b->panel = toile_alloc(b->memory, nt, sizeof *b->panel);
+    b->vertex = toile_alloc(b->memory, 3 * nt, sizeof(int));
+    b->scale = toile_alloc(b->memory, 2 * nt, sizeof(double));
+    b->garment_of = toile_alloc(b->memory, nt, sizeof(int));
     b->quad_of = toile_alloc(b->memory, nt, sizeof(int));
     b->quad = toile_alloc(b->memory, 4 * (size_t)b->quad_count, sizeof(int));
     b->edges = toile_alloc(b->memory, 3 * nt, sizeof *b->edges);
-    if (!b->triangle || !b->uv || !b->panel || !b->quad_of || !b->quad || !b->edges)
+    if (!b->triangle || !b->uv || !b->panel || !b->vertex || !b->scale || !b->garment_of || !b->quad_of || !b->quad || !b->edges)
         return toile_fail_memory(error, "the model's faces");
 
     int t = 0, q = 0, base = 0;
     for (int g = 0; g < b->garment_count; g++) {
         const toile_garment *garment = &b->garments[g];
         for (int i = 0; i < garment->triangle_count; i++, t++) {
-            for (int c = 0; c < 3; c++)
-                b->triangle[3 * t + c] = base + garment->triangles[3 * i + c];
+            for (int c = 0; c < 3; c++) {
+                b->vertex[3 * t + c] = base + garment->triangles[3 * i + c];
+                b->triangle[3 * t + c] = b->knot[b->vertex[3 * t + c]];
+            }
             memcpy(b->uv + 6 * t, garment->corner_uv + 6 * i, 6 * sizeof(double));
             b->panel[t] = &garment->panels[garment->triangle_panels[i]];
+            b->garment_of[t] = g;
+            b->scale[2 * t] = b->panel[t]->scale_u;
+            b->scale[2 * t + 1] = b->panel[t]->scale_v;
             b->quad_of[t] = i / 2 < garment->quad_count ? q + i / 2 : -1;
         }
         for (int i = 0; i < 4 * garment->quad_count; i++)
-            b->quad[4 * q + i] = base + garment->quads[i];
+            b->quad[4 * q + i] = b->knot[base + garment->quads[i]];
         q += garment->quad_count;
         base += garment->vertex_count;
     }
@@ -100,9 +132,9 @@ static toile_status gather_faces(builder *b, toile_error *error) {
         b->edges[i] = (edge){p < r ? p : r, p < r ? r : p, {i / 3, -1}, {o, -1}};
     }
     qsort(b->edges, 3 * nt, sizeof *b->edges, compare_edges);
-    for (int i = 0; i < 3 * b->triangle_count; i++) { /* the garment's check left at most two of each */
+    for (int i = 0; i < 3 * b->triangle_count; i++) { /* a garment has at most two of each; where seams meet, pairs of them */
         edge *last = b->edge_count ? &b->edges[b->edge_count - 1] : NULL;
-        if (last && last->a == b->edges[i].a && last->b == b->edges[i].b) {
+        if (last && last->a == b->edges[i].a && last->b == b->edges[i].b && last->triangle[1] < 0) {
             last->triangle[1] = b->edges[i].triangle[0];
             last->opposite[1] = b->edges[i].opposite[0];
         } else {
@@ -117,6 +149,130 @@ static const double *corner_uv(const builder *b, int triangle, int particle) {
         if (b->triangle[3 * triangle + c] == particle)
             return b->uv + 6 * triangle + 2 * c;
     return b->uv + 6 * triangle + 4;
+}
+
+/* The vertex, not the knot, of a triangle at a knot. */
+static int vertex_at(const builder *b, int triangle, int knot) {
+    for (int c = 0; c < 2; c++)
+        if (b->triangle[3 * triangle + c] == knot)
+            return b->vertex[3 * triangle + c];
+    return b->vertex[3 * triangle + 2];
+}
+
+/* Do welded stitches make this edge? Then its sides have vertices of their own. */
+static bool is_seam(const builder *b, const edge *e) {
+    return e->triangle[1] >= 0 && (vertex_at(b, e->triangle[0], e->a) != vertex_at(b, e->triangle[1], e->a) ||
+                                   vertex_at(b, e->triangle[0], e->b) != vertex_at(b, e->triangle[1], e->b));
+}
+
+static uint64_t pair_key(int a, int b) {
+    return a < b ? (uint64_t)a << 32 | (uint64_t)b : (uint64_t)b << 32 | (uint64_t)a;
+}
+
+static const pair_value *find_pair(const pair_value *pairs, int count, uint64_t key) {
+    int lo = 0, hi = count;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (pairs[mid].pair < key)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < count && pairs[lo].pair == key ? &pairs[lo] : NULL;
+}
+
+/* Rest angle of an inner edge if a crease or a seam gives it one, positive where the fronts fold together. */
+static bool rest_fold(const builder *b, const edge *e, double *angle) {
+    const pair_value *found = NULL;
+    for (int side = 0; side < 2 && !found; side++)
+        found = find_pair(b->folds, b->fold_count,
+                          pair_key(vertex_at(b, e->triangle[side], e->a), vertex_at(b, e->triangle[side], e->b)));
+    for (int end = 0; end < 2 && !found && is_seam(b, e); end++) {
+        int knot = end ? e->b : e->a;
+        found = find_pair(b->sewn, b->sewn_count,
+                          pair_key(vertex_at(b, e->triangle[0], knot), vertex_at(b, e->triangle[1], knot)));
+    }
+    if (found)
+        *angle = found->angle;
+    return found != NULL;
+}
+
+static int compare_pair_values(const void *p, const void *q) {
+    const pair_value *x = p, *y = q;
+    return x->pair < y->pair ? -1 : x->pair > y->pair;
+}
+
+/* Creases and welded stitches with their angles. */
+static toile_status gather_folds(builder *b, toile_error *error) {
+    size_t creases = 0;
+    for (int g = 0; g < b->garment_count; g++)
+        creases += (size_t)b->garments[g].shaping.crease_count;
+    b->folds = toile_alloc(b->memory, creases, sizeof *b->folds);
+    b->sewn = toile_alloc(b->memory, (size_t)b->stitch_count, sizeof *b->sewn);
+    if (!b->folds || !b->sewn)
+        return toile_fail_memory(error, "the model's folds");
+    for (int g = 0, base = 0, stitch = 0; g < b->garment_count; base += b->garments[g++].vertex_count) {
+        const toile_garment *garment = &b->garments[g];
+        for (int i = 0; i < garment->shaping.crease_count; i++) {
+            const toile_crease *c = &garment->shaping.creases[i];
+            b->folds[b->fold_count++] = (pair_value){pair_key(base + c->a, base + c->b), c->angle};
+        }
+        for (int i = 0; i < garment->stitch_count; i++, stitch++) {
+            const toile_stitch *s = &garment->stitches[i];
+            if (b->welded && b->welded[stitch])
+                b->sewn[b->sewn_count++] =
+                    (pair_value){pair_key(base + s->a, base + s->b), garment->seams[s->seam].fold_angle};
+        }
+    }
+    qsort(b->folds, (size_t)b->fold_count, sizeof *b->folds, compare_pair_values);
+    qsort(b->sewn, (size_t)b->sewn_count, sizeof *b->sewn, compare_pair_values);
+    return TOILE_OK;
+}
+
+/* Which vertices are one particle. */
+static toile_status tie_knots(builder *b, toile_error *error) {
+    b->knot = toile_alloc(b->memory, (size_t)b->vertex_count, sizeof(int));
+    if (!b->knot)
+        return toile_fail_memory(error, "the model's particles");
+    for (int v = 0; v < b->vertex_count; v++)
+        b->knot[v] = v;
+    for (int g = 0, base = 0, stitch = 0; g < b->garment_count; base += b->garments[g++].vertex_count)
+        for (int i = 0; i < b->garments[g].stitch_count; i++, stitch++)
+            if (b->welded && b->welded[stitch])
+                toile_join(b->knot, base + b->garments[g].stitches[i].a, base + b->garments[g].stitches[i].b);
+    for (int v = 0; v < b->vertex_count; v++)
+        b->knot[v] = toile_join_find(b->knot, v);
+    for (int v = 0; v < b->vertex_count; v++) /* the smallest comes first and has its number already */
+        b->knot[v] = b->knot[v] == v ? b->particle_count++ : b->knot[b->knot[v]];
+    return TOILE_OK;
+}
+
+/* Fabric and rest scales of every triangle where maps vary them. */
+static toile_status apply_maps(builder *b, toile_error *error) {
+    bool any = false;
+    for (int g = 0; g < b->garment_count; g++)
+        any = any || b->garments[g].shaping.map_count;
+    if (!any)
+        return TOILE_OK;
+    b->cloth = toile_alloc(b->memory, (size_t)b->triangle_count, sizeof *b->cloth);
+    if (!b->cloth)
+        return toile_fail_memory(error, "the model's fabrics");
+    for (int g = 0, t = 0; g < b->garment_count; g++) {
+        const toile_garment *garment = &b->garments[g];
+        for (int i = 0; i < garment->triangle_count; i++, t++) {
+            const int *v = garment->triangles + 3 * i;
+            b->cloth[t] = b->fabrics[b->panel[t]->fabric];
+            for (int k = 0; k < garment->shaping.map_count; k++) {
+                const toile_map *map = &garment->shaping.maps[k];
+                double factor = (map->factors[v[0]] + map->factors[v[1]] + map->factors[v[2]]) / 3;
+                if (map->field) /* all fields of a fabric are real */
+                    *(double *)((char *)&b->cloth[t] + map->field->offset) *= factor;
+                else
+                    b->scale[2 * t + map->axis] *= factor;
+            }
+        }
+    }
+    return TOILE_OK;
 }
 
 /* ---- springs ---- */
@@ -162,8 +318,8 @@ static double edge_length(const builder *b, const edge *e) {
     int sides = e->triangle[1] < 0 ? 1 : 2;
     for (int k = 0; k < sides; k++) {
         const double *p = corner_uv(b, e->triangle[k], e->a), *q = corner_uv(b, e->triangle[k], e->b);
-        const toile_panel *panel = b->panel[e->triangle[k]];
-        length += hypot((q[0] - p[0]) * panel->scale_u, (q[1] - p[1]) * panel->scale_v) / sides;
+        const double *scale = b->scale + 2 * e->triangle[k];
+        length += hypot((q[0] - p[0]) * scale[0], (q[1] - p[1]) * scale[1]) / sides;
     }
     return length;
 }
@@ -181,7 +337,7 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
         for (int k = 0; k < 2 && e->triangle[k] >= 0; k++) {
             int t = e->triangle[k];
             const double *p = corner_uv(b, t, e->a), *q = corner_uv(b, t, e->b);
-            const toile_fabric *f = &b->fabrics[b->panel[t]->fabric];
+            const toile_fabric *f = fabric_of(b, t);
             double du = q[0] - p[0], dv = q[1] - p[1], l = hypot(du, dv);
             double modulus = direction_modulus(f, du / l, dv / l), area = material_area(b->uv + 6 * t);
             if (b->quad_of[t] >= 0) { /* half of its quad; triangles 2q and 2q + 1 stand side by side */
@@ -208,12 +364,12 @@ static toile_status add_shear_springs(builder *b, toile_error *error) {
         if (!is_diagonal(b, e))
             continue;
         int t0 = e->triangle[0], t1 = e->triangle[1];
-        const toile_panel *panel = b->panel[t0];
-        const toile_fabric *f = &b->fabrics[panel->fabric];
+        const toile_fabric *f = fabric_of(b, t0);
+        const double *scale = b->scale + 2 * t0;
         double area = material_area(b->uv + 6 * t0) + material_area(b->uv + 6 * t1);
         const double *o0 = corner_uv(b, t0, e->opposite[0]), *o1 = corner_uv(b, t1, e->opposite[1]);
         double length = edge_length(b, e);
-        double other = hypot((o1[0] - o0[0]) * panel->scale_u, (o1[1] - o0[1]) * panel->scale_v);
+        double other = hypot((o1[0] - o0[0]) * scale[0], (o1[1] - o0[1]) * scale[1]);
         toile_status status =
             add_spring(b, e->a, e->b, length, f->shear * length * length / area, f->stretch_damping, error);
         if (status == TOILE_OK)
@@ -236,33 +392,34 @@ static toile_status add_bend_spring(builder *b, int i, int j, double length, dou
 /* The eight next-nearest neighbours of a grid particle (thesis 3.2). Connections overlap by half, so a strip of
  * width w in one direction gets k_b = B w / 2; and directions share the moment: with B0 along the threads and Bd
  * along both diagonals a bend along a thread feels B0 + Bd / 2, hence B0 = B - Bd / 2, Bd = 2/3 of the weaker B. */
-static toile_status add_grid_bends(builder *b, const toile_garment *g, int base, toile_error *error) {
-    const toile_panel *panel = &g->panels[0];
-    const toile_fabric *f = &b->fabrics[panel->fabric];
+static toile_status add_grid_bends(builder *b, const toile_garment *g, int base, int first_triangle, toile_error *error) {
+    const int *knot = b->knot + base;
     double u0 = INFINITY, u1 = -INFINITY, v0 = INFINITY, v1 = -INFINITY;
     for (int i = 0; i < 3 * g->triangle_count; i++) {
         u0 = fmin(u0, g->corner_uv[2 * i]), u1 = fmax(u1, g->corner_uv[2 * i]);
         v0 = fmin(v0, g->corner_uv[2 * i + 1]), v1 = fmax(v1, g->corner_uv[2 * i + 1]);
     }
     double du = (u1 - u0) / (g->nu - 1), dv = (v1 - v0) / (g->nv - 1), diagonal = hypot(du, dv);
-    double bd = 2.0 / 3.0 * fmin(f->bend_warp, f->bend_weft);
-    double bu = f->bend_warp - bd / 2, bv = f->bend_weft - bd / 2;
-    double lu = 2 * du * panel->scale_u, lv = 2 * dv * panel->scale_v;
-    double ld = 2 * hypot(du * panel->scale_u, dv * panel->scale_v);
     for (int j = 0; j < g->nv; j++)
         for (int i = 0; i < g->nu; i++) {
-            int p = base + i + j * g->nu;
+            int p = i + j * g->nu, quad = (i < g->nu - 1 ? i : i - 1) + (j < g->nv - 1 ? j : j - 1) * (g->nu - 1);
+            int t = first_triangle + 2 * quad;
+            const toile_fabric *f = fabric_of(b, t);
+            const double *scale = b->scale + 2 * t;
+            double bd = 2.0 / 3.0 * fmin(f->bend_warp, f->bend_weft);
+            double bu = f->bend_warp - bd / 2, bv = f->bend_weft - bd / 2;
+            double lu = 2 * du * scale[0], lv = 2 * dv * scale[1], ld = 2 * hypot(du * scale[0], dv * scale[1]);
             double wu = j == 0 || j == g->nv - 1 ? dv / 2 : dv, wv = i == 0 || i == g->nu - 1 ? du / 2 : du;
             double wd = du * dv / diagonal;
             toile_status status = TOILE_OK;
             if (i + 2 < g->nu)
-                status = add_bend_spring(b, p, p + 2, lu, bu * wu / 2, f->bend_damping, error);
+                status = add_bend_spring(b, knot[p], knot[p + 2], lu, bu * wu / 2, f->bend_damping, error);
             if (status == TOILE_OK && j + 2 < g->nv)
-                status = add_bend_spring(b, p, p + 2 * g->nu, lv, bv * wv / 2, f->bend_damping, error);
+                status = add_bend_spring(b, knot[p], knot[p + 2 * g->nu], lv, bv * wv / 2, f->bend_damping, error);
             if (status == TOILE_OK && i + 2 < g->nu && j + 2 < g->nv)
-                status = add_bend_spring(b, p, p + 2 + 2 * g->nu, ld, bd * wd / 2, f->bend_damping, error);
+                status = add_bend_spring(b, knot[p], knot[p + 2 + 2 * g->nu], ld, bd * wd / 2, f->bend_damping, error);
             if (status == TOILE_OK && i >= 2 && j + 2 < g->nv)
-                status = add_bend_spring(b, p, p - 2 + 2 * g->nu, ld, bd * wd / 2, f->bend_damping, error);
+                status = add_bend_spring(b, knot[p], knot[p - 2 + 2 * g->nu], ld, bd * wd / 2, f->bend_damping, error);
             if (status != TOILE_OK)
                 return status;
         }
@@ -275,7 +432,7 @@ static double hinge_moment(const builder *b, const edge *e) {
     double moment = 0;
     for (int k = 0; k < 2; k++) {
         const double *p = corner_uv(b, e->triangle[k], e->a), *q = corner_uv(b, e->triangle[k], e->b);
-        const toile_fabric *f = &b->fabrics[b->panel[e->triangle[k]]->fabric];
+        const toile_fabric *f = fabric_of(b, e->triangle[k]);
         double du = (q[0] - p[0]) * (q[0] - p[0]), dv = (q[1] - p[1]) * (q[1] - p[1]);
         moment += 0.5 * (f->bend_weft * du + f->bend_warp * dv) / (du + dv);
     }
@@ -283,32 +440,30 @@ static double hinge_moment(const builder *b, const edge *e) {
 }
 
 static double hinge_damping(const builder *b, const edge *e) {
-    return 0.5 * (b->fabrics[b->panel[e->triangle[0]]->fabric].bend_damping +
-                  b->fabrics[b->panel[e->triangle[1]]->fabric].bend_damping);
+    return 0.5 * (fabric_of(b, e->triangle[0])->bend_damping + fabric_of(b, e->triangle[1])->bend_damping);
 }
 
 /* Opposite vertices across an edge, unfolded into one plane. On a mesh of equilateral triangles the three directions
  * together feel (9/16) k_b L / A per curvature^2, hence k_b = 8/9 (A1 + A2) B / L. */
 static toile_status add_mesh_bends(builder *b, toile_error *error) {
-    int garment = 0, begin = 0;
     for (int i = 0; i < b->edge_count; i++) {
         const edge *e = &b->edges[i];
-        while (e->a >= begin + b->garments[garment].vertex_count)
-            begin += b->garments[garment++].vertex_count;
-        if (e->triangle[1] < 0 || b->garments[garment].nu)
+        if (e->triangle[1] < 0 || (b->garments[b->garment_of[e->triangle[0]]].nu && !is_seam(b, e)))
             continue;
         /* place both third vertices in the frame of the edge: along it, and away from it to either side */
         double along[2], away[2];
         for (int k = 0; k < 2; k++) {
             const double *p = corner_uv(b, e->triangle[k], e->a), *q = corner_uv(b, e->triangle[k], e->b);
             const double *o = corner_uv(b, e->triangle[k], e->opposite[k]);
-            const toile_panel *panel = b->panel[e->triangle[k]];
-            double ex = (q[0] - p[0]) * panel->scale_u, ey = (q[1] - p[1]) * panel->scale_v, l = hypot(ex, ey);
-            double ox = (o[0] - p[0]) * panel->scale_u, oy = (o[1] - p[1]) * panel->scale_v;
+            const double *scale = b->scale + 2 * e->triangle[k];
+            double ex = (q[0] - p[0]) * scale[0], ey = (q[1] - p[1]) * scale[1], l = hypot(ex, ey);
+            double ox = (o[0] - p[0]) * scale[0], oy = (o[1] - p[1]) * scale[1];
             along[k] = (ox * ex + oy * ey) / l;
             away[k] = fabs(ox * ey - oy * ex) / l;
         }
-        double length = hypot(along[1] - along[0], away[0] + away[1]);
+        double length = hypot(along[1] - along[0], away[0] + away[1]), fold;
+        if (rest_fold(b, e, &fold)) /* the connection resists only what folds it further */
+            length = sqrt(fmax(length * length - 2 * away[0] * away[1] * (1 - cos(fold)), 1e-4 * length * length));
         double area = material_area(b->uv + 6 * e->triangle[0]) + material_area(b->uv + 6 * e->triangle[1]);
         toile_status status = add_bend_spring(b, e->opposite[0], e->opposite[1], length,
                                               8.0 / 9.0 * area * hinge_moment(b, e) / length, hinge_damping(b, e), error);
@@ -322,9 +477,13 @@ static toile_status add_springs(builder *b, toile_error *error) {
     toile_status status;
     if ((status = add_stretch_springs(b, error)) != TOILE_OK || (status = add_shear_springs(b, error)) != TOILE_OK)
         return status;
-    for (int g = 0, base = 0; g < b->garment_count; base += b->garments[g++].vertex_count)
-        if (b->garments[g].nu && (status = add_grid_bends(b, &b->garments[g], base, error)) != TOILE_OK)
+    for (int g = 0, base = 0, triangle = 0; g < b->garment_count; g++) {
+        const toile_garment *garment = &b->garments[g];
+        if (garment->nu && (status = add_grid_bends(b, garment, base, triangle, error)) != TOILE_OK)
             return status;
+        base += garment->vertex_count;
+        triangle += garment->triangle_count;
+    }
     return add_mesh_bends(b, error);
 }
 
@@ -379,14 +538,17 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
     ok = (t->corner = doubles(m->memory, 6 * n)) && ok;
     ok = (t->middle = doubles(m->memory, 2 * n)) && ok;
     ok = (t->piece = ints(m->memory, n)) && ok;
+    ok = (t->panel = ints(m->memory, n)) && ok;
     if (!ok)
         return toile_fail_memory(error, "the model's triangles");
     find_pieces(b, t);
 
+    for (int g = 0, i = 0, panels = 0; g < b->garment_count; panels += b->garments[g++].panel_count)
+        for (int k = 0; k < b->garments[g].triangle_count; k++, i++)
+            t->panel[i] = panels + b->garments[g].triangle_panels[k];
     for (int i = 0; i < t->count; i++) {
         const double *uv = b->uv + 6 * i;
-        const toile_panel *panel = b->panel[i];
-        const toile_fabric *f = &b->fabrics[panel->fabric];
+        const toile_fabric *f = fabric_of(b, i);
         double du1 = uv[2] - uv[0], dv1 = uv[3] - uv[1], du2 = uv[4] - uv[0], dv2 = uv[5] - uv[1];
         double det = du1 * dv2 - du2 * dv1; /* eq. 9: (w_u w_v) = (x1 - x0, x2 - x0) (du1 du2; dv1 dv2)^-1 */
         t->a1[i] = dv2 / det;
@@ -394,8 +556,8 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
         t->b1[i] = -du2 / det;
         t->b2[i] = du1 / det;
         t->area[i] = 0.5 * fabs(det);
-        t->scale_u[i] = panel->scale_u;
-        t->scale_v[i] = panel->scale_v;
+        t->scale_u[i] = b->scale[2 * i];
+        t->scale_v[i] = b->scale[2 * i + 1];
         t->stiff_u[i] = f->stretch_warp * t->area[i];
         t->stiff_v[i] = f->stretch_weft * t->area[i];
         t->stiff_s[i] = f->shear * t->area[i];
@@ -410,11 +572,11 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
         corner[4] = t->b1[i];
         corner[5] = t->b2[i];
         for (int c = 0; c < 3; c++) {
-            int p = b->triangle[3 * i + c];
-            t->vertex[c][i] = m->place[p];
+            int p = b->place[b->triangle[3 * i + c]];
+            t->vertex[c][i] = p;
             double share = t->area[i] / 3;
-            m->mass[m->place[p]] += share * f->density;
-            m->area[m->place[p]] += share;
+            m->mass[p] += share * f->density;
+            m->area[p] += share;
         }
     }
     return TOILE_OK;
@@ -427,13 +589,13 @@ static void curvature_row(const builder *b, const edge *e, bool forward, int sid
     double along[2], away[2], p[4][2] = {{0}}, length = 0;
     for (int k = 0; k < 2; k++) { /* both third corners in the frame of the edge; p holds those of `side` */
         int t = e->triangle[k];
-        const toile_panel *panel = b->panel[t];
+        const double *scale = b->scale + 2 * t;
         const double *uv[3] = {corner_uv(b, t, forward ? e->a : e->b), corner_uv(b, t, forward ? e->b : e->a),
                                corner_uv(b, t, e->opposite[k])};
         double q[3][2];
         for (int c = 0; c < 3; c++) {
-            q[c][0] = uv[c][0] * panel->scale_u;
-            q[c][1] = uv[c][1] * panel->scale_v;
+            q[c][0] = uv[c][0] * scale[0];
+            q[c][1] = uv[c][1] * scale[1];
         }
         double ex = q[1][0] - q[0][0], ey = q[1][1] - q[0][1], l = hypot(ex, ey);
         double ox = q[2][0] - q[0][0], oy = q[2][1] - q[0][1];
@@ -594,7 +756,7 @@ static void make_couplings(const builder *b, toile_hinges *h, const int *hinge_e
     for (int t = 0; t < b->triangle_count; t++) {
         double rows[3][3], measures[3][3], Q[3][3];
         int hinge[3], count = 0;
-        const toile_fabric *f = &b->fabrics[b->panel[t]->fabric];
+        const toile_fabric *f = fabric_of(b, t);
         double tiny = 1e-12, bu = fmax(f->bend_warp, tiny), bv = fmax(f->bend_weft, tiny);
         double stiffness[3] = {bu, bv, 2 * sqrt(bu * bv)};
         for (int c = 0; c < 3; c++) {
@@ -610,6 +772,19 @@ static void make_couplings(const builder *b, toile_hinges *h, const int *hinge_e
             for (int j = 0; j < count; j++)
                 add_coupling(h, hinge[i], hinge[j], Q[i][j]);
     }
+}
+
+/* Angle of an edge in the garment as it was given. */
+static double start_angle(const builder *b, const edge *e, bool forward) {
+    int t0 = e->triangle[0], t1 = e->triangle[1], base = 0, g = b->garment_of[t0];
+    for (int k = 0; k < g; k++)
+        base += b->garments[k].vertex_count;
+    int v[4] = {vertex_at(b, t0, forward ? e->a : e->b), vertex_at(b, t0, forward ? e->b : e->a),
+                vertex_at(b, t0, e->opposite[0]), vertex_at(b, t1, e->opposite[1])};
+    double x[4][3];
+    for (int c = 0; c < 4; c++)
+        memcpy(x[c], b->garments[g].positions + 3 * (v[c] - base), sizeof x[c]);
+    return toile_hinge_angle((const double(*)[3])x);
 }
 
 static toile_status make_hinges(const builder *b, toile_model *m, toile_error *error) {
@@ -639,11 +814,8 @@ static toile_status make_hinges(const builder *b, toile_model *m, toile_error *e
     for (int i = 0; i < 3 * b->triangle_count; i++)
         triangle_hinge[i] = -1;
 
-    int garment = 0, begin = 0;
     for (int i = 0, k = 0; h->count && i < b->edge_count; i++) {
         const edge *e = &b->edges[i];
-        while (e->a >= begin + b->garments[garment].vertex_count)
-            begin += b->garments[garment++].vertex_count;
         if (e->triangle[1] < 0)
             continue;
         /* the first triangle runs x0 -> x1 -> x2 in its own winding */
@@ -656,12 +828,13 @@ static toile_status make_hinges(const builder *b, toile_model *m, toile_error *e
                 if (b->triangle[3 * e->triangle[side] + c] == e->opposite[side])
                     triangle_hinge[3 * e->triangle[side] + c] = k;
         h->damping[k] = hinge_damping(b, e);
-        double x[4][3];
-        for (int c = 0; c < 4; c++) {
-            h->vertex[c][k] = m->place[v[c]];
-            memcpy(x[c], b->garments[garment].positions + 3 * (v[c] - begin), sizeof x[c]);
-        }
-        h->rest[k] = b->garments[garment].keep_start_angles ? toile_hinge_angle((const double(*)[3])x) : 0;
+        for (int c = 0; c < 4; c++)
+            h->vertex[c][k] = b->place[v[c]];
+        double fold;
+        if (rest_fold(b, e, &fold)) /* the hinge's angle is negative where the fronts fold together */
+            h->rest[k] = -fold;
+        else if (b->garments[b->garment_of[e->triangle[0]]].keep_start_angles && !is_seam(b, e))
+            h->rest[k] = start_angle(b, e, forward);
         k++;
     }
     if (h->count)
@@ -672,14 +845,75 @@ out:
     return status;
 }
 
+/* Stitches that are not welded, and pieces of elastic. */
+static int count_ties(const builder *b) {
+    int count = 0;
+    for (int g = 0, stitch = 0, base = 0; g < b->garment_count; base += b->garments[g++].vertex_count) {
+        const toile_garment *garment = &b->garments[g];
+        for (int i = 0; i < garment->stitch_count; i++, stitch++) /* others may have welded its two ends */
+            count += b->knot[base + garment->stitches[i].a] != b->knot[base + garment->stitches[i].b];
+        count += garment->shaping.elastic_count;
+    }
+    return count;
+}
+
+/* Material length of the edge between two vertices of a garment; its two sides may differ. */
+static double elastic_length(const toile_garment *g, const toile_elastic *elastic) {
+    double length = 0;
+    int sides = 0;
+    for (int i = 0; i < 3 * g->triangle_count; i++) {
+        int next = i % 3 == 2 ? i - 2 : i + 1, a = g->triangles[i], b = g->triangles[next];
+        if ((a != elastic->a || b != elastic->b) && (a != elastic->b || b != elastic->a))
+            continue;
+        length += hypot(g->corner_uv[2 * next] - g->corner_uv[2 * i], g->corner_uv[2 * next + 1] - g->corner_uv[2 * i + 1]);
+        sides++;
+    }
+    return sides ? length / sides : 1;
+}
+
+/* A stitch pulls as hard as its seam's strength when it is SEWING_SLACK longer than it should be; sew.c says more. Its
+ * `length` is that of the start, which shrinks; of elastic it is the rest length. */
+static void fill_ties(const builder *b, toile_springs *s) {
+    int k = s->tie_begin, seams = 0;
+    for (int g = 0, base = 0; g < b->garment_count; base += b->garments[g++].vertex_count) {
+        const toile_garment *garment = &b->garments[g];
+        for (int i = 0; i < garment->stitch_count; i++) {
+            const toile_stitch *stitch = &garment->stitches[i];
+            int knots[2] = {b->knot[base + stitch->a], b->knot[base + stitch->b]};
+            if (knots[0] == knots[1])
+                continue;
+            const double *p = garment->positions + 3 * stitch->a, *q = garment->positions + 3 * stitch->b;
+            s->vertex[0][k] = b->place[knots[0]];
+            s->vertex[1][k] = b->place[knots[1]];
+            s->length[k] = sqrt((q[0] - p[0]) * (q[0] - p[0]) + (q[1] - p[1]) * (q[1] - p[1]) + (q[2] - p[2]) * (q[2] - p[2]));
+            s->stiffness[k] = garment->seams[stitch->seam].strength * garment->stitch_lengths[i] / TOILE_SEWING_SLACK;
+            s->damping[k] = TOILE_SEWING_SLACK / TOILE_SEWING_SPEED;
+            s->tie_seam[k++ - s->tie_begin] = seams + stitch->seam;
+        }
+        for (int i = 0; i < garment->shaping.elastic_count; i++) {
+            const toile_elastic *elastic = &garment->shaping.elastics[i];
+            double length = elastic_length(garment, elastic);
+            s->vertex[0][k] = b->place[b->knot[base + elastic->a]];
+            s->vertex[1][k] = b->place[b->knot[base + elastic->b]];
+            s->length[k] = length * elastic->scale;
+            s->stiffness[k] = elastic->stiffness / s->length[k];
+            s->damping[k] = 0.002; /* as the fabrics' */
+            s->tie_seam[k++ - s->tie_begin] = -1;
+        }
+        seams += garment->seam_count;
+    }
+}
+
 static toile_status make_springs(const builder *b, toile_model *m, toile_error *error) {
     toile_springs *s = &m->springs;
     s->stretch_count = b->stretch_count;
     s->axial_count = b->axial_count;
     s->axial_padded = round_up(s->axial_count);
     s->bend_count = b->spring_count - b->axial_count;
-    s->padded = s->axial_padded + round_up(s->bend_count);
-    bool ok = (s->length = doubles(m->memory, s->padded)) && (s->stiffness = doubles(m->memory, s->padded)) &&
+    s->tie_begin = s->axial_padded + round_up(s->bend_count);
+    s->tie_count = count_ties(b);
+    s->padded = s->tie_begin + round_up(s->tie_count);
+    bool ok = (s->tie_seam = ints(m->memory, s->tie_count)) && (s->length = doubles(m->memory, s->padded)) && (s->stiffness = doubles(m->memory, s->padded)) &&
               (s->damping = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
               (s->vertex[1] = ints(m->memory, s->padded));
     if (!ok)
@@ -688,12 +922,13 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
         s->length[k] = 1; /* padding: kernels divide by it */
     for (int i = 0; i < b->spring_count; i++) {
         int k = i < b->axial_count ? i : s->axial_padded + i - b->axial_count;
-        s->vertex[0][k] = m->place[b->spring_pair[2 * i]];
-        s->vertex[1][k] = m->place[b->spring_pair[2 * i + 1]];
+        s->vertex[0][k] = b->place[b->spring_pair[2 * i]];
+        s->vertex[1][k] = b->place[b->spring_pair[2 * i + 1]];
         s->length[k] = b->spring_value[3 * i];
         s->stiffness[k] = b->spring_value[3 * i + 1];
         s->damping[k] = b->spring_value[3 * i + 2];
     }
+    fill_ties(b, s);
     return TOILE_OK;
 }
 
@@ -729,16 +964,15 @@ static toile_status collect_pairs(const toile_model *m, uint64_t **keys, int *co
     const toile_triangles *t = &m->triangles;
     const toile_hinges *h = &m->hinges;
     const toile_springs *s = &m->springs;
-    int64_t most = m->springs_used ? s->padded : 3 * (int64_t)t->count + 6 * (int64_t)h->count;
+    int64_t most = s->padded + (m->springs_used ? 0 : 3 * (int64_t)t->count + 6 * (int64_t)h->count);
     if (most > INT_MAX / 4)
         return toile_fail(error, TOILE_INVALID, "the garments have too many triangles (%d); lower the resolution", t->count);
     *keys = toile_alloc(m->memory, (size_t)most, sizeof **keys);
     if (!*keys)
         return toile_fail_memory(error, "the matrix pattern");
     int used = 0;
-    if (m->springs_used) {
-        find_pairs((const int *const *)s->vertex, 2, s->padded, *keys, &used);
-    } else {
+    find_pairs((const int *const *)s->vertex, 2, s->padded, *keys, &used);
+    if (!m->springs_used) {
         find_pairs((const int *const *)t->vertex, 3, t->count, *keys, &used);
         find_pairs((const int *const *)h->vertex, 4, h->count, *keys, &used);
     }
@@ -880,7 +1114,7 @@ static toile_status make_pattern(toile_model *m, toile_error *error) {
         (status = list_elements(m->memory, p, hv, 4, m->hinges.count, false, &p->hinge_begin, &p->hinge_code, error)) !=
             TOILE_OK)
         goto out;
-    status = list_elements(m->memory, p, (const int *const *)s->vertex, 2, m->springs_used ? s->padded : 0, false,
+    status = list_elements(m->memory, p, (const int *const *)s->vertex, 2, s->padded, false,
                            &p->spring_begin, &p->spring_code, error);
 out:
     toile_free(m->memory, keys);
@@ -894,7 +1128,7 @@ static toile_status order_particles(const builder *b, toile_model *m, toile_erro
     uint64_t *keys = NULL;
     int *begin = NULL, *neighbour = NULL;
     toile_status status = TOILE_OK;
-    most = b->edge_count;
+    most = b->edge_count + count_ties(b);
     keys = toile_alloc(m->memory, (size_t)most, sizeof *keys);
     begin = ints(m->memory, n + 1);
     if (!keys || !begin) {
@@ -905,6 +1139,12 @@ static toile_status order_particles(const builder *b, toile_model *m, toile_erro
     for (int i = 0; i < b->edge_count; i++)
         if (!m->springs_used || !is_diagonal(b, &b->edges[i]))
             keys[used++] = (uint64_t)b->edges[i].a << 32 | (uint64_t)b->edges[i].b;
+    for (int g = 0, base = 0; g < b->garment_count; base += b->garments[g++].vertex_count)
+        for (int i = 0; i < b->garments[g].stitch_count; i++) {
+            const toile_stitch *s = &b->garments[g].stitches[i];
+            if (b->knot[base + s->a] != b->knot[base + s->b])
+                keys[used++] = pair_key(b->knot[base + s->a], b->knot[base + s->b]);
+        }
     used = unique_keys(keys, used);
     neighbour = ints(m->memory, 2 * used);
     if (!neighbour) {
@@ -924,7 +1164,7 @@ static toile_status order_particles(const builder *b, toile_model *m, toile_erro
         neighbour[--begin[a]] = c;
         neighbour[--begin[c]] = a;
     }
-    if (!toile_order_rcm(m->memory, n, begin, neighbour, m->place))
+    if (!toile_order_rcm(m->memory, n, begin, neighbour, b->place))
         status = toile_fail_memory(error, "the order of the particles");
 out:
     toile_free(m->memory, keys);
@@ -938,48 +1178,76 @@ out:
 toile_status toile_model_build(toile_memory *memory, const toile_settings *settings, const toile_fabric *fabrics,
                                const toile_garment *garments, int garment_count, toile_model **model,
                                toile_error *error) {
-    builder b = {.memory = memory, .fabrics = fabrics, .garments = garments, .garment_count = garment_count};
+    return toile_model_build_welded(memory, settings, fabrics, garments, garment_count, NULL, model, error);
+}
+
+/* Numbers for `sewn`: joined particles get the smallest of theirs. */
+static void mark_sewn(const builder *b, toile_model *m) {
+    for (int i = 0; i < m->particle_count; i++)
+        m->sewn[i] = i;
+    for (int g = 0, base = 0; g < b->garment_count; base += b->garments[g++].vertex_count)
+        for (int i = 0; i < b->garments[g].stitch_count; i++)
+            toile_join(m->sewn, m->place[base + b->garments[g].stitches[i].a], m->place[base + b->garments[g].stitches[i].b]);
+    for (int i = 0; i < m->particle_count; i++)
+        m->sewn[i] = toile_join_find(m->sewn, i);
+}
+
+toile_status toile_model_build_welded(toile_memory *memory, const toile_settings *settings, const toile_fabric *fabrics,
+                                      const toile_garment *garments, int garment_count, const unsigned char *welded,
+                                      toile_model **model, toile_error *error) {
+    builder b = {.memory = memory, .fabrics = fabrics, .garments = garments, .garment_count = garment_count, .welded = welded};
     toile_status status = TOILE_OK;
-    int64_t particles = 0, triangles = 0;
+    int64_t particles = 0, triangles = 0, stitches = 0;
     for (int g = 0; g < garment_count; g++) {
+        stitches += garments[g].stitch_count;
         particles += garments[g].vertex_count;
         triangles += garments[g].triangle_count;
         b.quad_count += garments[g].quad_count;
     }
-    if (particles > INT_MAX / 64 || triangles > INT_MAX / 64)
+    if (particles > INT_MAX / 64 || triangles > INT_MAX / 64 || stitches > INT_MAX / 64)
         return toile_fail(error, TOILE_INVALID, "the garments have %lld vertices together; at most %d",
                           (long long)particles, INT_MAX / 64);
-    b.particle_count = (int)particles;
+    b.vertex_count = (int)particles;
     b.triangle_count = (int)triangles;
+    b.stitch_count = (int)stitches;
 
     toile_model *m = toile_alloc(memory, 1, sizeof *m);
     if (!m)
         return toile_fail_memory(error, "the model");
     m->memory = memory;
+    if ((status = tie_knots(&b, error)) != TOILE_OK)
+        goto out;
+    m->vertex_count = b.vertex_count;
     m->particle_count = b.particle_count;
     m->garment_count = garment_count;
     m->springs_used = settings->cloth_model == TOILE_CLOTH_SPRINGS;
     m->garment_begin = ints(memory, garment_count + 1);
-    m->place = ints(memory, m->particle_count);
+    m->place = ints(memory, m->vertex_count);
+    m->sewn = ints(memory, m->particle_count);
+    b.place = ints(memory, m->particle_count);
     m->mass = doubles(memory, m->particle_count);
     m->inverse_mass = doubles(memory, m->particle_count);
     m->area = doubles(memory, m->particle_count);
     m->start = doubles(memory, 4 * m->particle_count);
-    if (!m->garment_begin || !m->place || !m->mass || !m->inverse_mass || !m->area || !m->start) {
+    if (!m->garment_begin || !m->place || !m->sewn || !b.place || !m->mass || !m->inverse_mass || !m->area || !m->start) {
         status = toile_fail_memory(error, "the model");
         goto out;
     }
-    if ((status = gather_faces(&b, error)) != TOILE_OK)
+    if ((status = gather_faces(&b, error)) != TOILE_OK || (status = gather_folds(&b, error)) != TOILE_OK ||
+        (status = apply_maps(&b, error)) != TOILE_OK)
         goto out;
     if (m->springs_used && (status = add_springs(&b, error)) != TOILE_OK)
         goto out;
     if ((status = order_particles(&b, m, error)) != TOILE_OK)
         goto out;
     for (int g = 0, p = 0; g < garment_count; g++) {
-        for (int i = 0; i < garments[g].vertex_count; i++, p++)
+        for (int i = 0; i < garments[g].vertex_count; i++, p++) {
+            m->place[p] = b.place[b.knot[p]];
             memcpy(m->start + 4 * m->place[p], garments[g].positions + 3 * i, 3 * sizeof(double));
+        }
         m->garment_begin[g + 1] = p;
     }
+    mark_sewn(&b, m);
     if ((status = make_triangles(&b, m, error)) != TOILE_OK || (status = make_hinges(&b, m, error)) != TOILE_OK ||
         (status = make_springs(&b, m, error)) != TOILE_OK || (status = make_pattern(m, error)) != TOILE_OK ||
         (status = find_components(m, error)) != TOILE_OK)
@@ -988,6 +1256,14 @@ toile_status toile_model_build(toile_memory *memory, const toile_settings *setti
         m->inverse_mass[i] = 1 / m->mass[i];
 
 out:
+    toile_free(memory, b.knot);
+    toile_free(memory, b.place);
+    toile_free(memory, b.vertex);
+    toile_free(memory, b.cloth);
+    toile_free(memory, b.scale);
+    toile_free(memory, b.garment_of);
+    toile_free(memory, b.folds);
+    toile_free(memory, b.sewn);
     toile_free(memory, b.triangle);
     toile_free(memory, b.uv);
     toile_free(memory, b.panel);
@@ -1010,7 +1286,8 @@ void toile_model_free(toile_model *m) {
     toile_hinges *h = &m->hinges;
     toile_springs *s = &m->springs;
     toile_pattern *p = &m->pattern;
-    void *blocks[] = {m->component_begin, m->garment_begin,  m->place,         m->mass,       m->inverse_mass, m->area,         m->start,
+    void *blocks[] = {m->component_begin, m->garment_begin,  m->place,         m->sewn,       t->panel,         s->tie_seam,
+                             m->mass,       m->inverse_mass, m->area,         m->start,
                       t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
                       t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,
                       t->stiff_s,        t->damping,       t->corner,     t->middle,       t->piece,     h->vertex[0],    h->vertex[1],    h->vertex[2],

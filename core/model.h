@@ -10,12 +10,14 @@
 #include "garment.h"
 #include "settings.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Baraff-Witkin section 4.2, 4.3: one triangle with stretch in u and v, and shear. */
 typedef struct toile_triangles {
     int count, padded;
     int *vertex[3];
+    int *panel;                    /* over all garments */
     double *a1, *a2;               /* d w_u / d x_1, d x_2; that of x_0 is -(a1 + a2), 1/m */
     double *b1, *b2;               /* the same for w_v */
     double *area;                  /* in the material, m^2 */
@@ -43,14 +45,20 @@ typedef struct toile_hinges {
 } toile_hinges;
 
 /* Choi-Ko connections. Elements [0, stretch_count) are stretch, up to axial_count shear, padded to axial_padded;
- * [axial_padded, axial_padded + bend_count) are bend, padded to `padded`. */
+ * [axial_padded, axial_padded + bend_count) are bend, padded to tie_begin; from there on tie_count ties, padded to `padded`.
+ * Ties are in both cloth models: stitches that are being sewn, and elastic (sew.c evaluates them). */
 typedef struct toile_springs {
-    int stretch_count, axial_count, axial_padded, bend_count, padded;
+    int stretch_count, axial_count, axial_padded, bend_count, tie_begin, tie_count, padded;
     int *vertex[2];
     double *length;                /* at rest, m */
     double *stiffness;             /* N/m; for bend: 4 k_b / L^2, N */
     double *damping;               /* s */
+    int *tie_seam;                 /* seam of each tie over all garments, -1: elastic, (tie_count) */
 } toile_springs;
+
+static inline bool toile_is_tie(const toile_springs *s, int spring) {
+    return spring >= s->tie_begin && spring < s->tie_begin + s->tie_count;
+}
 
 /* Upper half of the block matrix, and which elements each block is made of. Block b < n is the diagonal of row b;
  * block n + k is the k-th off-diagonal. */
@@ -70,9 +78,12 @@ typedef struct toile_pattern {
 
 typedef struct toile_model {
     int particle_count;
+    int vertex_count;              /* of all garments: more than particles where seams are welded */
     int garment_count;
-    int *garment_begin;            /* first particle of each garment in the given order, (garment_count + 1) */
-    int *place;                    /* given order -> ours */
+    int *garment_begin;            /* first vertex of each garment, (garment_count + 1) */
+    int *place;                    /* vertex -> particle; several vertices of a welded seam lead to one, (vertex_count) */
+    int *sewn;                     /* one number for all particles that seams join or will join: cloth there is no obstacle
+                                      to itself, (n) */
     int component_count;           /* connected pieces of cloth, contiguous in our order */
     int *component_begin;          /* (component_count + 1) */
     double *mass;                  /* kg */
@@ -90,6 +101,10 @@ typedef struct toile_model {
 toile_status toile_model_build(toile_memory *memory, const toile_settings *settings, const toile_fabric *fabrics,
                                const toile_garment *garments, int garment_count, toile_model **model,
                                toile_error *error);
+/* The same with stitches that are welded: a flag for each over all garments, in their order; null: none is. */
+toile_status toile_model_build_welded(toile_memory *memory, const toile_settings *settings, const toile_fabric *fabrics,
+                                      const toile_garment *garments, int garment_count, const unsigned char *welded,
+                                      toile_model **model, toile_error *error);
 void toile_model_free(toile_model *model);
 
 #endif

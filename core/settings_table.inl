@@ -54,6 +54,10 @@ INT(threads, 0, 0, 256, 0, 64, "1", "solver", "Threads",
     "Processor threads to use; 0 takes as many as the machine has. Results are the same for any number")
 
 VEC3(gravity, 0.0, 0.0, -9.81, -1e4, 1e4, -20.0, 20.0, "m/s^2", "forces", "Gravity", "Acceleration of free fall")
+REAL(gravity_delay, 0.0, 0.0, 1e4, 0.0, 10.0, "s", "forces", "Gravity delay",
+     "Time without gravity at the start, for panels that are sewn where they stand")
+REAL(gravity_ramp, 0.0, 0.0, 1e4, 0.0, 10.0, "s", "forces", "Gravity ramp",
+     "Time in which gravity grows to its full strength after the delay")
 CHOICE(drag_model, DRAG_MODELS, 1, "forces", "Air drag",
        "none; particle: along the velocity, at every particle; triangle: along each triangle's normal only")
 REAL(air_density, 1.2, 0.0, 2000.0, 0.0, 10.0, "kg/m^3", "forces", "Air density",

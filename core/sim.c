@@ -110,6 +110,8 @@ void toile_sim_free(toile_sim *sim) {
     toile_solvers_free(&sim->solvers);
     toile_stability_free(sim);
     toile_state_free(sim->memory, &w->backup);
+    toile_free(sim->memory, sim->welded);
+    toile_free(sim->memory, sim->pressure_from);
     toile_state_free(sim->memory, &sim->state);
     toile_contact_rules_free(sim->memory, &sim->rules);
     toile_model_free(sim->model);
@@ -148,12 +150,13 @@ toile_energies toile_sim_energies(const toile_sim *sim) {
     const toile_hinges *h = &m->hinges;
     for (int i = 0; i < h->count; i++) {
         double own = bend_of(sim, i);
-        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
-            if (h->coupling[k][i] != 0)
-                e.elastic += 0.5 * own * h->coupling[k][i] * bend_of(sim, h->partner[k][i]);
+        e.elastic += 0.5 * h->coupling[0][i] * own * own;
+        for (int k = 1; k < TOILE_HINGE_PARTNERS; k++) /* couplings are symmetric: each pair once */
+            if (h->coupling[k][i] != 0 && h->partner[k][i] < i)
+                e.elastic += own * h->coupling[k][i] * bend_of(sim, h->partner[k][i]);
     }
     const toile_springs *s = &m->springs;
-    for (int i = 0; i < s->padded; i++) {
+    for (int i = 0; i < s->tie_begin; i++) {
         toile_spring_element element = {i >= s->axial_padded, s->length[i], s->stiffness[i], s->damping[i]};
         if (element.stiffness == 0)
             continue;

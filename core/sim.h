@@ -17,12 +17,25 @@
 /* Particles held by a pin. */
 typedef struct toile_hold {
     int count;
-    int *particle;      /* in the model's order, (count) */
+    int *vertex;        /* over all garments, (count) */
+    int *particle;      /* of each, (count) */
     bool axes[3];
     bool on, was_on;
     bool grabs;         /* every frame begins where the particles are, not at their last targets */
     double *from, *to;  /* targets at the frame's begin and end, (count x 3) */
+    double stiffness;   /* of a spring to each target, N/m; 0: rigid */
+    double *target;     /* of the springs at the step's end, (count x 3) */
+    double *normal;     /* direction in which a spring leaves its particle free, or 0, (count x 3) */
+    int solid;          /* the collider whose surface they are held to, if there are anchors */
+    int *triangle;      /* of its mesh, (count); else null */
+    double *anchor;     /* see pin.c, (count x 5); null: not on a surface */
+    bool anchored;
+    int curve_count;    /* points of the line they slide on */
+    double *curve_from, *curve_to; /* at the frame's begin and end, (curve_count x 3); null: not on a curve */
 } toile_hold;
+
+/* In `held`: free along found->direction only. */
+enum { TOILE_HELD_CURVE = 8 };
 
 typedef enum toile_stage_index { STAGE_EVALUATE, STAGE_ASSEMBLE, STAGE_SOLVE, STAGE_SOLID, STAGE_SELF, STAGE_COUNT } toile_stage_index;
 
@@ -112,6 +125,15 @@ typedef struct toile_sim {
     toile_contact_rules rules;
     toile_self self;
     toile_tangle tangle;
+    /* what the model is built from again when seams are welded (sew.h); null: never */
+    const toile_fabric *fabrics;
+    const toile_garment *garments;
+    int garment_count, stitch_count;
+    unsigned char *welded, *next_welded; /* stitches over all garments, (stitch_count) */
+    bool maps_changed;
+    int panel_count;                     /* of all garments */
+    double *pressure_from, *pressure_to; /* at the frame's begin and end, N/m^2, (panel_count) */
+    double begin_time;                   /* of the simulation, s: gravity grows from there (gravity_ramp) */
     double frame_seconds, frame_begin; /* the frame being made: length, and time at its begin */
     toile_counters frame, total;
     atomic_bool cancel;

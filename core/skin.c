@@ -140,6 +140,7 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->beside = toile_alloc(memory, 6 * triangles, sizeof(int));
     s->owns = toile_alloc(memory, triangles, 1);
     s->solid_of = toile_alloc(memory, points, sizeof(int));
+    s->same = toile_alloc(memory, points, sizeof(int));
     s->mean_edge = toile_alloc(memory, (size_t)s->cloth_points, sizeof(double));
     s->solids = toile_alloc(memory, (size_t)s->solid_count, sizeof *s->solids);
     s->begin = toile_alloc(memory, 4 * points, sizeof(double));
@@ -150,7 +151,7 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->finders = toile_alloc(memory, (size_t)threads, sizeof *s->finders);
     s->finder_count = threads;
     unsigned char *taken = toile_alloc(memory, points, 1);
-    bool ok = s->triangle && s->edge && s->edge_of && s->beside && s->owns && s->solid_of && s->mean_edge && s->solids && s->begin &&
+    bool ok = s->triangle && s->edge && s->edge_of && s->beside && s->owns && s->solid_of && s->same && s->mean_edge && s->solids && s->begin &&
               s->end && s->normal && s->calm && s->tangled && s->finders && taken;
     if (ok) {
         for (int t = 0; t < s->cloth_triangles; t++)
@@ -158,6 +159,8 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
                 s->triangle[3 * t + c] = m->triangles.vertex[c][t];
         for (int p = 0; p < s->cloth_points; p++)
             s->solid_of[p] = -1;
+        for (int p = 0; p < s->point_count; p++)
+            s->same[p] = p < s->cloth_points ? m->sewn[p] : p;
         ok = add_edges(s, 0, s->cloth_triangles) && list_around(s) && make_cloth_tree(s, m);
         s->cloth_edges = s->edge_count;
     }
@@ -195,7 +198,7 @@ void toile_skin_free(toile_skin *s) {
     for (int i = 0; s->finders && i < s->finder_count; i++)
         toile_free(s->memory, s->finders[i].pair);
     toile_tree_free(s->memory, &s->tree);
-    void *blocks[] = {s->triangle, s->edge, s->edge_of, s->beside, s->owns, s->around_begin, s->around, s->solid_of, s->mean_edge,
+    void *blocks[] = {s->triangle, s->edge, s->edge_of, s->beside, s->owns, s->around_begin, s->around, s->solid_of, s->same, s->mean_edge,
                       s->solids, s->begin, s->end, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(s->memory, blocks[i]);
@@ -369,10 +372,18 @@ static bool apart_beside(const toile_skin *s, int t, const int *a, const int *b,
     return false;
 }
 
+/* Is a point one of these, or sewn to one? */
+static bool among(const toile_skin *s, int p, const int *points, int count) {
+    for (int i = 0; i < count; i++)
+        if (s->same[p] == s->same[points[i]])
+            return true;
+    return false;
+}
+
 static void test_points(const toile_skin *s, struct toile_finder *f, int owner, int other, double reach) {
     const int *v = s->triangle + 3 * owner, *w = s->triangle + 3 * other;
     for (int c = 0; c < 3; c++)
-        if (s->owns[owner] >> c & 1 && v[c] != w[0] && v[c] != w[1] && v[c] != w[2] && ways_meet(s, &v[c], 1, w, 3, reach))
+        if (s->owns[owner] >> c & 1 && !among(s, v[c], w, 3) && ways_meet(s, &v[c], 1, w, 3, reach))
             emit(f, 0, v[c], other, v[c], w[0], w[1], w[2]);
 }
 
@@ -384,7 +395,7 @@ static void test_edges(const toile_skin *s, struct toile_finder *f, int a, int b
             if (!(s->owns[b] >> (3 + j) & 1))
                 continue;
             const int *p = s->edge + 2 * (e < g ? e : g), *q = s->edge + 2 * (e < g ? g : e);
-            if (p[0] != q[0] && p[0] != q[1] && p[1] != q[0] && p[1] != q[1] && ways_meet(s, p, 2, q, 2, reach))
+            if (!among(s, p[0], q, 2) && !among(s, p[1], q, 2) && ways_meet(s, p, 2, q, 2, reach))
                 emit(f, 1, e < g ? e : g, e < g ? g : e, p[0], p[1], q[0], q[1]);
         }
     }
@@ -406,7 +417,7 @@ static bool pierces(const toile_skin *s, int a, int b) {
         t[i] = s->end + 4 * (size_t)w[i];
     for (int i = 0; i < 3; i++) {
         int p = v[i], q = v[(i + 1) % 3];
-        if (p == w[0] || p == w[1] || p == w[2] || q == w[0] || q == w[1] || q == w[2])
+        if (among(s, p, w, 3) || among(s, q, w, 3))
             continue;
         const double *x = s->end + 4 * (size_t)p, *y = s->end + 4 * (size_t)q;
         double from = volume(t[0], t[1], t[2], x), to = volume(t[0], t[1], t[2], y);
@@ -425,8 +436,8 @@ static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, i
     bool neighbours = false;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            if (v[i] == w[j]) {
-                if (s->calm[v[i]])
+            if (s->same[v[i]] == s->same[w[j]]) {
+                if (v[i] == w[j] && s->calm[v[i]])
                     return;
                 neighbours = true;
             }

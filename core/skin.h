@@ -42,6 +42,7 @@ typedef struct toile_skin {
     int *beside;          /* the first two triangles at an edge, -1: none, (edge_count x 2) */
     unsigned char *owns;  /* corners, then edges, that are this triangle's to test, as bits, (triangle_count) */
     int *around_begin, *around; /* cloth triangles around each cloth point */
+    int *same;            /* one number for points that are, or are to be sewn to be, one, (point_count) */
     int *solid_of;        /* of each point: index in solids, -1 cloth, (point_count) */
     double *mean_edge;    /* of the edges at a cloth point at the start, m, (cloth_points) */
     toile_tree tree;      /* of the cloth */

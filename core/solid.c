@@ -40,6 +40,14 @@ static void to_local(const toile_pose *pose, const double *world, double *local)
     rotate(inverse, d, local);
 }
 
+void toile_pose_outward(const toile_pose *pose, const double local[3], double world[3]) {
+    to_world(pose, local, world);
+}
+
+void toile_pose_inward(const toile_pose *pose, const double world[3], double local[3]) {
+    to_local(pose, world, local);
+}
+
 /* Linear in position, normalised linear in rotation: no library function, so the same bits everywhere. */
 static toile_pose between(const toile_pose *a, const toile_pose *b, double t) {
     toile_pose r;

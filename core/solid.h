@@ -80,6 +80,10 @@ void toile_solid_free(toile_memory *memory, toile_solid *solid);
 toile_status toile_pose_make(const double position[3], const double rotation[4], const char *name, toile_pose *pose,
                              toile_error *error);
 
+/* From a pose's own frame into the world, and back. */
+void toile_pose_outward(const toile_pose *pose, const double local[3], double world[3]);
+void toile_pose_inward(const toile_pose *pose, const double world[3], double local[3]);
+
 /* To the part [begin, end] of the frame, in 0..1; the frame lasts `frame` seconds. */
 void toile_solid_move(toile_solid *solid, double begin, double end, double frame);
 /* The frame is over: its end becomes the next one's begin. */

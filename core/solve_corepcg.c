@@ -19,14 +19,14 @@ struct toile_corepcg {
 };
 
 static bool is_core_spring(const toile_model *m, int code) {
-    return code >> 1 < m->springs.stretch_count;
+    return code >> 1 < m->springs.stretch_count || toile_is_tie(&m->springs, code >> 1);
 }
 
 static bool is_core_block(const toile_model *m, int k) {
     const toile_pattern *p = &m->pattern;
     int block = p->n + k;
-    if (!m->springs_used)
-        return p->triangle_begin[block] < p->triangle_begin[block + 1];
+    if (!m->springs_used && p->triangle_begin[block] < p->triangle_begin[block + 1])
+        return true;
     for (int e = p->spring_begin[block]; e < p->spring_begin[block + 1]; e++)
         if (is_core_spring(m, p->spring_code[e]))
             return true;
@@ -38,11 +38,10 @@ static void core_block(const toile_assembly *a, int k, double B[9]) {
     const toile_pattern *p = &m->pattern;
     int block = p->n + k;
     memset(B, 0, 9 * sizeof *B);
-    if (m->springs_used) {
-        for (int e = p->spring_begin[block]; e < p->spring_begin[block + 1]; e++)
-            if (is_core_spring(m, p->spring_code[e]))
-                add_spring(a, p->spring_code[e], -1, B);
-    } else {
+    for (int e = p->spring_begin[block]; e < p->spring_begin[block + 1]; e++)
+        if (is_core_spring(m, p->spring_code[e]))
+            add_spring(a, p->spring_code[e], -1, B);
+    if (!m->springs_used) {
         for (int e = p->triangle_begin[block]; e < p->triangle_begin[block + 1]; e++)
             add_triangle(a, p->triangle_code[e], B);
     }

@@ -66,7 +66,7 @@ static element hinge_element(const toile_model *m, int e) {
 static element spring_element(const toile_model *m, int e) {
     const toile_springs *s = &m->springs;
     element out = {2, {s->vertex[0][e], s->vertex[1][e]}, {1, 1}, s->stiffness[e], s->damping[e]};
-    if (e >= s->axial_padded && s->length[e] > 0) /* bend is steepest near rest (force_spring.h) */
+    if (e >= s->axial_padded && e < s->tie_begin && s->length[e] > 0) /* bend is steepest near rest (force_spring.h) */
         out.stiffness *=
             -toile_bend_polynomial(1 - TOILE_BEND_LINEAR, NULL) / (TOILE_BEND_LINEAR * s->length[e]);
     return out;
@@ -126,7 +126,8 @@ static void set_fixed_shares(toile_sim *sim) {
     for (part p = WARP; p < PART_COUNT; p++)
         for (int e = 0; e < count_of(sim->model, p); e++)
             share_of(s, p)[e] =
-                p == WARP || p == WEFT || (p == SPRING && e < sim->model->springs.stretch_count);
+                p == WARP || p == WEFT ||
+                (p == SPRING && (e < sim->model->springs.stretch_count || e >= sim->model->springs.tie_begin));
 }
 
 /* Numerical stiffness of one element: (h/m)(k h + 2 k tau) of a connection (thesis 4.8), half of the largest
@@ -177,7 +178,7 @@ void toile_set_shares(toile_sim *sim, double step) {
     for (part p = WARP; p < PART_COUNT; p++)
         for (int e = 0; e < count_of(m, p); e++) {
             element now = element_of(m, p, e);
-            bool soft = is_soft(sim, &now, h, threshold);
+            bool soft = is_soft(sim, &now, h, threshold) && (p != SPRING || e < m->springs.tie_begin);
             if (p == WEFT) /* with the warp in one share */
                 soft = soft && share_of(s, p)[e] == 0;
             share_of(s, p)[e] = !soft;
@@ -258,7 +259,7 @@ static const char *name_of(int integrator) {
 static void place_of(const toile_model *m, int particle, int *garment, int *vertex) {
     int given = 0;
     *garment = 0;
-    while (given < m->particle_count - 1 && m->place[given] != particle)
+    while (given < m->vertex_count - 1 && m->place[given] != particle)
         given++;
     while (*garment < m->garment_count - 1 && m->garment_begin[*garment + 1] <= given)
         ++*garment;

@@ -10,6 +10,8 @@
  * it or ask for a shorter step. */
 #include "integrate.h"
 
+#include "pin.h"
+#include "sew.h"
 #include "stability.h"
 
 #include <math.h>
@@ -241,10 +243,12 @@ static void add_counters(toile_counters *total, const toile_counters *frame) {
 /* ---- one frame ---- */
 
 toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *error) {
-    toile_status status = TOILE_OK;
+    toile_status status = toile_sim_sew(sim, error);
     toile_state *s = &sim->state;
     const toile_settings *set = sim->settings;
     double begin = toile_clock(), change, largest;
+    if (status != TOILE_OK)
+        return status;
 
     if ((status = toile_self_begin(sim, error)) != TOILE_OK)
         return status;
@@ -254,11 +258,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
     sim->frame_begin = s->time;
     toile_state_copy(s, &sim->work.backup);
     s->shift = toile_shift_before(s->shift);
-    for (int p = 0; p < sim->hold_count; p++) { /* a pin that has just come on takes its particles from where they are */
-        toile_hold *hold = &sim->holds[p];
-        for (int j = 0; hold->on && (hold->grabs || !hold->was_on) && j < hold->count; j++)
-            memcpy(hold->from + 3 * j, s->x + 4 * (size_t)hold->particle[j], 3 * sizeof(double));
-    }
+    toile_prepare_holds(sim);
     measure_stretch(sim, s->x, NULL, sim->work.stretch, &change, &largest);
 
     double end = sim->frame_begin + seconds;
@@ -294,11 +294,8 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
 
     for (int i = 0; i < sim->solid_count; i++)
         toile_solid_arrive(&sim->solids[i]);
-    for (int p = 0; p < sim->hold_count; p++) {
-        toile_hold *hold = &sim->holds[p];
-        memcpy(hold->from, hold->to, 3 * (size_t)hold->count * sizeof(double));
-        hold->was_on = hold->on;
-    }
+    toile_holds_arrive(sim);
+    toile_pressure_arrive(sim);
     sim->frame.seconds = toile_clock() - begin;
     add_counters(&sim->total, &sim->frame);
     return TOILE_OK;

@@ -229,6 +229,9 @@ def change():
     """A setting is changed: the version is marked, the panel says so."""
     cape.toile.garment.density = 0.5
     bpy.context.scene.toile.show_stretch = False
+    for edge in cape.data.edges:
+        edge.use_seam = edge.index % 7 == 0
+    bpy.context.scene.toile.show_seams = bpy.context.scene.toile.show_warp = True
     return 0.8
 
 
@@ -236,6 +239,7 @@ def changed():
     if not versions.active(bpy.context.scene).outdated and tries("changed") < 50:
         return None
     check(versions.active(bpy.context.scene).outdated, "not marked")
+    shot("lines.png")
     return 0.2
 
 

@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get("TOILE_BUILD", os.path.join(ROOT, "build")))
 ZIP = os.path.join(BUILD, "toile-addon.zip")
+SHARED = os.path.abspath(os.environ.get("TOILE_SHARED", os.path.join(os.path.dirname(ROOT), "shared")))
 KEPT = os.path.join(BUILD, "tests", "addon")
 passed = failed = skipped = 0
 
@@ -46,7 +47,7 @@ def blender(script, *arguments, factory=True, window=False, user=None, timeout=9
     global passed, failed
     user = user or tempfile.mkdtemp(prefix="toile_user_")
     env = {**os.environ, "HOME": user, "BLENDER_USER_SCRIPTS": user + "/scripts", "BLENDER_USER_CONFIG": user + "/config",
-           "OMP_WAIT_POLICY": "passive", **(environment or {})}
+           "OMP_WAIT_POLICY": "passive", "TOILE_SHARED": SHARED, **(environment or {})}
     os.makedirs(user + "/scripts/addons", exist_ok=True)
     os.makedirs(user + "/config", exist_ok=True)
     command = ["blender"] + ([] if window else ["-b"]) + (["--factory-startup"] if factory else [])
@@ -63,6 +64,8 @@ def blender(script, *arguments, factory=True, window=False, user=None, timeout=9
     for line in log.splitlines():
         if line.startswith(("FAILED", "gaps", "held", "scrub", "frame change")):
             print(line)
+        if line.startswith("SKIPPED"):
+            skip(line.removeprefix("SKIPPED").strip())
     if closing:
         passed += int(closing[-1][0])
         failed += int(closing[-1][1])

@@ -490,6 +490,57 @@ def test_small_disk(folder):
         subprocess.run(["umount", mount], check=True)
 
 
+def test_links(folder):
+    """A link as output is followed, also to a file that is not there yet; what stands beside a cache stands there too."""
+    path = scene(folder)
+    disk = os.path.join(folder, "disk")
+    os.mkdir(disk)
+    for name in ("a.h5", "a.abc"):
+        os.symlink(os.path.join("disk", name), os.path.join(folder, name))
+    cache = os.path.join(folder, "a.h5")
+    bake(path, cache, "--frames", "1-4")
+    bake(path, cache, "--resume")
+    ok("export", cache, "-o", os.path.join(folder, "a.abc"), "--progress", "none")
+    assert os.path.islink(cache) and os.path.islink(os.path.join(folder, "a.abc"))
+    assert {"a.h5", "a.h5.state", "a.h5.xmf", "a.abc"} <= set(os.listdir(disk)), os.listdir(disk)
+    assert len(frames_of(cache)) == 12
+    assert not [n for n in os.listdir(folder) if n.startswith("a.h5.")], os.listdir(folder)
+
+
+def test_vanished(folder):
+    """Deleted, moved or taken away with its folder while it is baked: said as it is; a deleted one is saved and goes on."""
+    path, whole = scene(folder, frames=(1, 60), resolution=31), os.path.join(folder, "whole.h5")
+    bake(path, whole)
+    for how in ("deleted", "moved", "folder"):
+        inside = os.path.join(folder, how)
+        os.mkdir(inside)
+        cache = os.path.join(inside, "a.h5")
+        process = subprocess.Popen([TOILE, "bake", path, "-o", cache, "--progress", "json", "--threads", "1"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in process.stdout:
+            if '"frame":5,' in line:
+                break
+        if how == "deleted":
+            os.remove(cache)
+        elif how == "moved":
+            os.rename(cache, cache + ".away")
+        else:
+            while os.path.exists(inside):  # new files may come while it goes
+                shutil.rmtree(inside, ignore_errors=True)
+        _, text = process.communicate()
+        assert process.returncode == 5, (how, process.returncode, text)
+        if how == "folder":
+            assert "cannot be saved" in text and "are kept" not in text, text
+            continue
+        assert ("its frames were saved to" if how == "deleted" else "was moved") in text, text
+        if how == "moved":
+            assert "are kept" not in text, text
+            os.rename(cache + ".away", cache)
+        assert info(cache)["frames"] >= 5
+        bake(path, cache, "--resume")
+        assert frames_of(cache) == frames_of(whole)
+
+
 def test_released_versions(folder):
     """Caches of every format version that was released stay readable; checkpoints of the same."""
     with open(os.path.join(DATA, "cache_v1.json")) as file:

@@ -215,6 +215,7 @@ def test_progress_json(folder):
     done = ok("bake", path, "-o", cache, "--progress", "json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert events[0]["event"] == "start" and events[-1]["event"] == "done"
+    assert events[0]["done"] == 1 and events[0]["frame"] == 2 and events[0]["first"] == 1
     frames = [e for e in events if e["event"] == "frame"]
     assert [e["frame"] for e in frames] == list(range(2, 11)) and all(e["frames"] == 10 for e in frames)
     assert all(e["seconds"] >= 0 and e["eta"] >= 0 and e["steps"] > 0 for e in frames) and frames[-1]["eta"] == 0
@@ -224,6 +225,20 @@ def test_progress_json(folder):
     assert ok("bake", path, "-o", cache, "--progress", "none").stdout == ""
     assert "100 %" in ok("bake", path, "-o", cache).stderr
     assert "[####" in ok("bake", path, "-o", cache, "--progress", "bar").stderr
+
+
+def test_start_is_on_disk(folder):
+    """What the first line calls done is on disk by then, and a bake that is killed there goes on."""
+    path = scene(folder, frames=(1, 200), resolution=25)
+    for i in range(5):
+        cache = os.path.join(folder, "s%d.h5" % i)
+        process = start_bake(path, cache)
+        event = json.loads(process.stdout.readline())
+        process.kill()
+        process.communicate()
+        assert event["event"] == "start" and event["done"] == 1, event
+        assert len(frames_of(cache)) >= 1
+        ok("bake", path, "-o", cache, "--resume", "--frames", "1-3", "--progress", "none")
 
 
 def test_reader_goes_away(folder):

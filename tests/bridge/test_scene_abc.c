@@ -242,7 +242,7 @@ static void test_changing_faces(void) {
 
 /* ---- garments ---- */
 
-static void test_garment(void) {
+static void write_cloth(void) {
     static const float points[] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 2, 0, 0, 2, 1, 0},
                        uvs[] = {0, 0, 1, 0, 1, 1, 0, 1, 2, 0, 2, 1};
     static const int32_t counts[] = {4, 3, 3}, corners[] = {0, 1, 2, 3, 1, 4, 5, 1, 5, 2}, left[] = {0},
@@ -264,6 +264,10 @@ static void test_garment(void) {
     abc_wmesh_add_faceset(mesh, "material_x", false, 0, &set);
     abc_wfaceset_write(set, right, 2);
     end(&m);
+}
+
+static void test_garment(void) {
+    write_cloth();
     toile_scene *scene = load("{\"toile\":1,\"fps\":24,\"frames\":[1,3],\"garments\":[{\"name\":\"g\","
                               "\"abc\":\"cloth.abc\",\"panels\":{"
                               "\"right\":{\"fabric\":\"denim\"}}}]}");
@@ -289,6 +293,69 @@ static void test_garment(void) {
     CHECK(!load("{\"toile\":1,\"garments\":[{\"abc\":\"cloth.abc\",\"panels\":{\"rigth\":{}}}]}") &&
               strstr(error.message, "right"),
           "%s", error.message);
+}
+
+/* ---- memory that runs out ---- */
+
+typedef struct meter {
+    long calls, fail_at, live;
+} meter;
+
+static void *meter_allocate(void *user, size_t size) {
+    meter *m = user;
+    void *block = m->calls++ == m->fail_at ? NULL : malloc(size);
+    m->live += block != NULL;
+    return block;
+}
+
+static void meter_release(void *user, void *pointer) {
+    ((meter *)user)->live -= pointer != NULL;
+    free(pointer);
+}
+
+/* Each allocation fails in turn, from the reading of the archives to a frame in between two samples: for a collider in a
+ * moving tree, one whose faces change, and a garment with panels. */
+static void test_no_memory(void) {
+    made m = begin("tree.abc", ABC_UNIFORM, true);
+    go_below(&m, "root", 4, moving, true);
+    pyramid(&m, "body", 4, false);
+    end(&m);
+    m = begin("open.abc", ABC_UNIFORM, true);
+    pyramid(&m, "body", 6, true);
+    end(&m);
+    write_cloth();
+    const char *text = "{\"toile\":1,\"fps\":25,\"frames\":[0,9],\"garments\":[{\"abc\":\"cloth.abc\","
+                       "\"panels\":{\"right\":{\"fabric\":\"denim\"}},\"place\":{\"origin\":[0,0,50]}}],\"colliders\":["
+                       "{\"shape\":\"mesh\",\"abc\":\"tree.abc\"},{\"shape\":\"mesh\",\"abc\":\"open.abc\"}]}";
+    toile_status status = TOILE_NO_MEMORY;
+    long n = 0;
+    for (; status == TOILE_NO_MEMORY && n < 100000; n++) {
+        meter counts = {.fail_at = n};
+        const toile_hooks hooks = {.allocate = meter_allocate, .release = meter_release, .user = &counts};
+        toile_scene *scene = NULL;
+        error = (toile_error){0};
+        status = toile_scene_load_text(&hooks, text, strlen(text), path_of("scene.json"), NULL, 0, &scene, &error);
+        for (int frame = 0; frame < 3 && status >= 0; frame++) {
+            status = toile_scene_prepare(scene, frame, &error);
+            if (status >= 0 && frame > 0) {
+                status = toile_advance(toile_scene_world(scene), 1 / 25.0);
+                if (status < 0)
+                    snprintf(error.message, sizeof error.message, "%s", toile_message(toile_scene_world(scene)));
+            }
+        }
+        for (int i = 0; i < 2 && status >= 0; i++) {
+            mesh got;
+            status = toile_scene_collider_mesh(scene, i, &got.vertices, &got.x, &got.triangles, &got.t, &error);
+        }
+        toile_scene_free(scene);
+        if (counts.live != 0 || (status < 0 && (status != TOILE_NO_MEMORY || !error.message[0])) ||
+            (counts.calls > n && status >= 0)) {
+            CHECK(false, "call %ld: status %d, %ld blocks live: %s", n, status, counts.live, error.message);
+            break;
+        }
+    }
+    CHECK(status >= 0 && n > 100, "after %ld failures: %s", n, error.message);
+    printf("  %ld allocations failed in turn\n", n - 1);
 }
 
 /* ---- refusals and the corpus ---- */
@@ -357,6 +424,7 @@ int main(int argc, char **argv) {
     RUN(test_between_samples);
     RUN(test_changing_faces);
     RUN(test_garment);
+    RUN(test_no_memory);
     RUN(test_refusals);
     RUN(test_corpus);
     char command[300];

@@ -118,6 +118,7 @@ static int read_all(const char *path) {
 static int simulate(const char *path) {
     toile_scene *scene = NULL;
     toile_error error;
+    toile_statistics told; /* a bake without a cache would tell of its frames, too */
     if (toile_scene_load(NULL, path, NULL, 0, &scene, &error) < 0)
         return fail(&error);
     toile_world *world = toile_scene_world(scene);
@@ -125,7 +126,8 @@ static int simulate(const char *path) {
     if (toile_scene_prepare(scene, first, &error) < 0 || toile_place_inputs(world) < 0)
         return fail(&error);
     for (int f = first + 1; f <= toile_scene_last_frame(scene); f++)
-        if (toile_scene_prepare(scene, f, &error) < 0 || toile_advance(world, 1 / toile_scene_fps(scene)) < 0)
+        if (toile_scene_prepare(scene, f, &error) < 0 || toile_advance(world, 1 / toile_scene_fps(scene)) < 0 ||
+            toile_get_statistics(world, false, &told) < 0)
             return 1;
     toile_scene_free(scene);
     return 0;

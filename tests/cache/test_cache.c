@@ -546,12 +546,50 @@ static void test_replace(void) {
     CHECK_MESSAGE("another process is writing");
     CHECK_OK(append(writer, s, 2));
     check_cache(path, s, 2);
-    /* Unless someone deletes it. */
+    /* Unless someone deletes it: then its frames are written again, and it can go on. */
     unlink(path);
     CHECK_STATUS(append(writer, s, 1), TOILE_IO);
-    CHECK_MESSAGE("deleted or replaced");
-    CHECK_OK(toile_cache_close(writer, &error));
+    CHECK_MESSAGE("its frames were saved to");
+    unlink(path);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO); /* not a second time */
     CHECK(access(path, F_OK) != 0);
+    CHECK_OK(toile_cache_close(writer, &error));
+    write_cache(path, s, 2);
+    CHECK_OK(toile_cache_reopen(&memory, path, INT_MAX, &writer, &error));
+    CHECK_OK(append(writer, s, 1));
+    unlink(path);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO);
+    CHECK_OK(toile_cache_close(writer, &error));
+    CHECK_OK(toile_cache_reopen(&memory, path, INT_MAX, &writer, &error));
+    CHECK_OK(append(writer, s, 2));
+    CHECK_OK(toile_cache_close(writer, &error));
+    check_cache(path, s, 5);
+    /* Or puts something else in its place. */
+    CHECK_OK(toile_cache_reopen(&memory, path, INT_MAX, &writer, &error));
+    CHECK_OK(append(writer, s, 1));
+    unlink(path);
+    write_bytes(path, (const unsigned char *)"mine", 4);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO);
+    CHECK_MESSAGE(".saved");
+    CHECK_OK(toile_cache_close(writer, &error));
+    char saved[160];
+    snprintf(saved, sizeof saved, "%s.saved", path);
+    check_cache(saved, s, 6);
+    /* Or moves it, or cuts it off. */
+    CHECK(rename(saved, path) == 0);
+    CHECK_OK(toile_cache_reopen(&memory, path, INT_MAX, &writer, &error));
+    CHECK(rename(path, other) == 0);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO);
+    CHECK_MESSAGE("was moved");
+    CHECK_OK(toile_cache_close(writer, &error));
+    check_cache(other, s, 6);
+    CHECK_OK(toile_cache_reopen(&memory, other, INT_MAX, &writer, &error));
+    CHECK_OK(append(writer, s, 1));
+    CHECK(truncate(other, 2000) == 0);
+    CHECK_STATUS(append(writer, s, 1), TOILE_IO);
+    CHECK_MESSAGE("was cut off");
+    toile_cache_close(writer, &error);
+    unlink(other);
     free_scene(s);
 }
 
@@ -1452,6 +1490,83 @@ static void test_copy(void) {
     free_scene(t);
 }
 
+/* A bake that goes on in a copy of a cache's frames, each allocation failing in turn: those of the bake's
+ * thread, then those of the cache, which the writing thread uses too. */
+typedef struct counter {
+    int left; /* < 0: no limit */
+} counter;
+
+static void *counted_allocate(void *user, size_t size) {
+    counter *c = user;
+    if (c->left == 0)
+        return NULL;
+    c->left -= c->left > 0;
+    return malloc(size);
+}
+
+static toile_status go_on_in_copy(toile_memory *bake, toile_memory *own, scene *s) {
+    toile_cache *from = NULL, *cache = NULL;
+    toile_cache_writer *writer = NULL;
+    toile_status status = toile_cache_open(own, path, &from, &error);
+    if (status == TOILE_OK)
+        status = toile_cache_create_from(own, other, &s->header, from, 2, &cache, &error);
+    toile_cache_close(from, NULL);
+    if (status == TOILE_OK) {
+        const toile_cache_writer_def def = {.cache = cache, .path = other, .state_size = 1000, .on_frame = tell};
+        status = toile_cache_writer_start(bake, &def, &writer, &error);
+    }
+    if (status == TOILE_OK) {
+        toile_cache_slot slot;
+        status = toile_cache_writer_slot(writer, &slot, &error);
+        const toile_frame_view *view = make_frame(s, FIRST + 2);
+        for (int g = 0; g < s->header.garment_count; g++) {
+            size_t bytes = sizeof(float) * 3 * (size_t)s->garments[g].vertex_count;
+            memcpy(slot.positions[g], view->positions[g], bytes);
+            memcpy(slot.velocities[g], view->velocities[g], bytes);
+        }
+        toile_cache_writer_push(writer, view);
+        void *state = toile_cache_writer_state(writer);
+        memset(state, 7, 1000);
+        toile_cache_writer_push_state(writer, FIRST + 2);
+        status = toile_cache_writer_finish(writer, &error);
+    }
+    if (status == TOILE_OK)
+        status = toile_cache_rename(cache, path, &error);
+    toile_status closed = toile_cache_close(cache, status == TOILE_OK ? &error : NULL);
+    return status == TOILE_OK ? closed : status;
+}
+
+static void test_no_memory_going_on(void) {
+    scene *s = make_scene(2, 40);
+    counter limits[2];
+    toile_memory memories[2];
+    for (int limited = 0; limited < 2; limited++) {
+        int n = 0;
+        toile_status status = TOILE_NO_MEMORY;
+        for (; status == TOILE_NO_MEMORY && n < 10000; n++) {
+            write_cache(path, s, 3);
+            for (int i = 0; i < 2; i++) {
+                const toile_allocator allocator = {counted_allocate, failing_release, &limits[i]};
+                limits[i].left = i == limited ? n : -1;
+                toile_memory_init(&memories[i], &allocator);
+            }
+            told_count = 0;
+            error.message[0] = 0;
+            status = go_on_in_copy(&memories[0], &memories[1], s);
+            CHECK(memories[0].live == 0 && memories[1].live == 0);
+            CHECK(status == TOILE_OK || error.message[0]);
+            check_cache(path, s, 3); /* the old one or the new one, whole */
+            toile_checkpoint_remove(other);
+        }
+        CHECK_OK(status);
+        CHECK(n > (limited ? 50 : 8) && told_count == 1);
+        printf("  %d allocations failed in turn\n", n - 1);
+    }
+    unlink(other);
+    toile_checkpoint_remove(path);
+    free_scene(s);
+}
+
 static void test_lock(void) {
     toile_lock *lock = NULL, *second = NULL;
     char file[160];
@@ -1545,6 +1660,7 @@ int main(int argc, char **argv) {
         {"checkpoint", test_checkpoint},
         {"writer", test_writer},
         {"copy", test_copy},
+        {"no_memory_going_on", test_no_memory_going_on},
         {"lock", test_lock},
     };
     setvbuf(stdout, NULL, _IONBF, 0);

@@ -1,0 +1,404 @@
+/* `toile import`: a GarmentCode pattern and a body become a scene that sews and drapes it. */
+#include "commands.h"
+
+#include "body_field.h"
+#include "body_waist.h"
+#include "obj.h"
+#include "pattern_fit.h"
+#include "pattern_garmentcode.h"
+#include "scene.h"
+#include "scene_abc.h"
+#include "settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATTERN_MOST ((size_t)64 << 20) /* bytes */
+#define MARGIN 0.012                    /* m that panels start away from the body */
+#define FIT_EDGE 0.035                  /* m, of the mesh that is placed */
+#define FIELD_STEP 0.02                 /* m, of the distances from the body */
+
+/* The plan of a drape at 24 frames a second: sewn without weight, then weight comes, then time to come to rest. */
+enum { FPS = 24, FIRST = 1, SEWN = 37, WEIGHT = 49, HELD = 73, LAST = 193 };
+
+typedef struct import {
+    toile_memory memory;
+    toile_error error;
+    const char *pattern_path, *body_path, *scene_path, *mesh_path, *fabric;
+    double edge_length;
+    toile_garmentcode read;
+    bool body_is_abc;
+    int body_vertices, body_triangles;
+    double *body;                   /* m, y up, (body_vertices x 3) */
+    int *triangles;
+    double body_scale;              /* of the file's positions */
+    bool body_z_up;
+    double waist, girth;            /* where the body is narrowest, m: how high, how far around */
+    toile_fit_report fit;
+} import;
+
+static void say(void *user, const char *line) {
+    (void)user;
+    fprintf(stderr, "toile: warning: %s\n", line);
+}
+
+/* ---- the body ---- */
+
+static bool ends_with(const char *text, const char *end) {
+    size_t a = strlen(text), b = strlen(end);
+    return a >= b && strcasecmp(text + a - b, end) == 0;
+}
+
+static toile_status read_body_file(import *in, toile_obj *obj) {
+    if (!in->body_is_abc)
+        return toile_obj_read(&in->memory, in->body_path, obj, &in->error);
+    struct toile_abc *abc = NULL;
+    toile_status status = toile_abc_open(&in->memory, in->body_path, NULL, false, &abc, &in->error);
+    if (status == TOILE_OK)
+        status = toile_abc_mesh(abc, (double)FIRST / FPS, obj, &in->error);
+    toile_abc_close(abc);
+    return status;
+}
+
+static toile_status take_body(import *in, const toile_obj *obj) {
+    for (int f = 0; f < obj->face_count; f++)
+        in->body_triangles += obj->face_sizes[f] - 2;
+    in->body_vertices = obj->vertex_count;
+    in->body = toile_alloc(&in->memory, (size_t)obj->vertex_count, 3 * sizeof *in->body);
+    in->triangles = toile_alloc(&in->memory, (size_t)in->body_triangles, 3 * sizeof *in->triangles);
+    if (!in->body || !in->triangles)
+        return toile_fail_memory(&in->error, "the body");
+    int *to = in->triangles;
+    for (int f = 0, at = 0; f < obj->face_count; at += obj->face_sizes[f++])
+        for (int k = 2; k < obj->face_sizes[f]; k++) {
+            *to++ = obj->corner_vertices[at];
+            *to++ = obj->corner_vertices[at + k - 1];
+            *to++ = obj->corner_vertices[at + k];
+        }
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int i = 0; i < 3 * obj->vertex_count; i++) {
+        low[i % 3] = fmin(low[i % 3], obj->positions[i]);
+        high[i % 3] = fmax(high[i % 3], obj->positions[i]);
+    }
+    /* A person stands: the longer of y and z is up, and is 0.5 to 3 m long in one of the usual units. */
+    in->body_z_up = !in->body_is_abc && high[2] - low[2] > 1.2 * (high[1] - low[1]);
+    double height = in->body_z_up ? high[2] - low[2] : high[1] - low[1];
+    in->body_scale = height > 300 ? 0.001 : height > 30 ? 0.01 : 1;
+    height *= in->body_scale;
+    if (!(height > 0.3 && height < 4))
+        return toile_fail(&in->error, TOILE_INVALID,
+                          "%s: is %g units high; a body of 0.3 to 4 m in metres, centimetres or millimetres is expected",
+                          in->body_path, height / in->body_scale);
+    for (int i = 0; i < obj->vertex_count; i++) {
+        const double *p = obj->positions + 3 * (size_t)i;
+        double *q = in->body + 3 * (size_t)i, s = in->body_scale;
+        q[0] = s * p[0];
+        q[1] = s * (in->body_z_up ? p[2] : p[1]);
+        q[2] = s * (in->body_z_up ? -p[1] : p[2]);
+        if (!(fabs(q[0]) < 10 && fabs(q[1]) < 10 && fabs(q[2]) < 10))
+            return toile_fail(&in->error, TOILE_INVALID, "%s: vertex %d is more than 10 m away from the origin", in->body_path, i);
+    }
+    if (in->body_scale != 1)
+        fprintf(stderr, "toile: warning: the body is taken to be in %s\n", in->body_scale < 0.005 ? "millimetres" : "centimetres");
+    double volume = 0;
+    for (int t = 0; t < in->body_triangles; t++) {
+        const double *a = in->body + 3 * in->triangles[3 * t], *b = in->body + 3 * in->triangles[3 * t + 1],
+                     *c = in->body + 3 * in->triangles[3 * t + 2];
+        volume += (a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0])) / 6;
+    }
+    if (!(volume > 0))
+        return toile_fail(&in->error, TOILE_INVALID, "%s: its faces point inwards; turn them around", in->body_path);
+    return TOILE_OK;
+}
+
+static toile_status read_body(import *in) {
+    toile_obj obj = {0};
+    in->body_is_abc = ends_with(in->body_path, ".abc");
+    toile_status status = read_body_file(in, &obj);
+    if (status == TOILE_OK) {
+        status = take_body(in, &obj);
+        toile_obj_free(&in->memory, &obj);
+    }
+    return status;
+}
+
+/* ---- around the body ---- */
+
+static toile_status fit(import *in) {
+    toile_body_field field;
+    toile_status status = toile_body_field_make(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles,
+                                                FIELD_STEP, 0.15, &field, &in->error);
+    if (status != TOILE_OK)
+        return status;
+    status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, &field, MARGIN, FIT_EDGE, &in->fit, &in->error);
+    toile_body_field_free(&in->memory, &field);
+    if (status != TOILE_OK)
+        return status;
+    const toile_fit_report *r = &in->fit;
+    if (r->inside > 0)
+        fprintf(stderr, "toile: warning: %d points of panels start nearer than %g m to the body or in it, some in panel \"%s\"\n",
+                r->inside, MARGIN, in->read.panels[r->worst_panel].name);
+    if (r->crossing > 0)
+        fprintf(stderr, "toile: warning: %d pairs of panels cross each other where they start\n", r->crossing);
+    return TOILE_OK;
+}
+
+/* ---- the scene ---- */
+
+/* The file as seen from the scene's folder; for the caller to free. */
+static char *seen_from(const char *scene_path, const char *file) {
+    char *folder = strdup(scene_path), *slash = folder ? strrchr(folder, '/') : NULL, *result = NULL;
+    if (slash)
+        slash[slash == folder] = 0;
+    char *here = folder ? realpath(slash ? folder : ".", NULL) : NULL, *there = realpath(file, NULL);
+    if (here && there) {
+        size_t same = 0, ups = 0;
+        for (size_t i = 0; here[i] == there[i] && here[i]; i++)
+            if (here[i] == '/')
+                same = i + 1;
+        size_t length = strlen(here);
+        if (strncmp(here, there, length) == 0 && there[length] == '/')
+            same = length + 1;
+        for (size_t i = same; i < length; i++)
+            ups += i == same || here[i] == '/';
+        result = malloc(3 * ups + strlen(there + same) + 1);
+        for (size_t i = 0; result && i < ups; i++)
+            memcpy(result + 3 * i, "../", 3);
+        if (result)
+            strcpy(result + 3 * ups, there + same);
+    }
+    free(folder);
+    free(here);
+    free(there);
+    return result;
+}
+
+static json_t *point(const double *p, int count) {
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_real(fabs(p[i]) < 1e-12 ? 0 : p[i]));
+    return list;
+}
+
+static json_t *edge_json(const toile_pattern_edge *edge, const char *name) {
+    json_t *object = json_pack("{s:o}", "from", point(edge->curve.from, 2));
+    if (edge->curve.arc) {
+        json_object_set_new(object, "arc",
+                            json_pack("{s:f,s:b,s:b}", "radius", edge->curve.radius, "large", edge->curve.large, "clockwise",
+                                      edge->curve.clockwise));
+    } else if (edge->curve.control_count > 0) {
+        json_t *list = json_array();
+        for (int i = 0; i < edge->curve.control_count; i++)
+            json_array_append_new(list, point(edge->curve.control[i], 2));
+        json_object_set_new(object, "control", list);
+    }
+    if (name)
+        json_object_set_new(object, "name", json_string(name));
+    return object;
+}
+
+static json_t *panel_json(const import *in, int index) {
+    const toile_pattern_panel *p = &in->read.panels[index];
+    json_t *outline = json_array(), *place;
+    int label = 0;
+    for (int i = 0; i < p->loop_sizes[0]; i++) {
+        const char *name = NULL;
+        for (; label < in->read.label_count; label++) {
+            const toile_garmentcode_label *l = &in->read.labels[label];
+            if (l->panel < index || (l->panel == index && l->edge < i))
+                continue;
+            name = l->panel == index && l->edge == i ? l->label : NULL;
+            break;
+        }
+        json_array_append_new(outline, edge_json(&p->edges[i], name));
+    }
+    place = json_pack("{s:o,s:o}", "origin", point(p->pose.position, 3), "rotate", point(in->read.rotate[index], 3));
+    if (p->bend_radius != 0)
+        json_object_set_new(place, "bend",
+                            json_pack("{s:f,s:f,s:o}", "radius", p->bend_radius, "axis", p->bend_axis * 180 / M_PI, "at",
+                                      point(p->bend_at, 2)));
+    return json_pack("{s:s,s:f,s:o,s:o}", "name", p->name, "grain", 90.0, "place", place, "outline", outline);
+}
+
+static json_t *side_json(const import *in, const toile_pattern_side *side) {
+    json_t *object = json_pack("{s:s,s:i}", "panel", in->read.panels[side->panel].name, "edge", side->edge);
+    if (side->reverse)
+        json_object_set_new(object, "reverse", json_true());
+    return object;
+}
+
+/* Height of the middle of an edge where the panel starts. */
+static double height_of(const import *in, const toile_garmentcode_label *l) {
+    const toile_pattern_panel *p = &in->read.panels[l->panel];
+    double height = 0;
+    for (int k = 0; k < 2; k++) {
+        double place[3];
+        toile_pattern_place(p, p->edges[(l->edge + k) % p->loop_sizes[0]].curve.from, place);
+        height += 0.5 * place[1];
+    }
+    return height;
+}
+
+/* One edge kept at a height until weight has come: it goes `up` from its start while it is sewn. */
+static json_t *pin_json(const import *in, const toile_garmentcode_label *l, const char *garment, double up) {
+    json_t *pin = json_pack("{s:s,s:{s:[{s:s,s:i}]},s:[i,i],s:s}", "garment", garment, "select", "panel_edges", "panel",
+                            in->read.panels[l->panel].name, "edge", l->edge, "frames", FIRST, HELD, "axes", "z");
+    if (up != 0)
+        json_object_set_new(pin, "motion",
+                            json_pack("{s:[{s:i,s:[f,f,f]},{s:i,s:[f,f,f]}],s:s}", "keys", "frame", FIRST, "translate", 0.0, 0.0,
+                                      0.0, "frame", SEWN, "translate", 0.0, 0.0, up, "interpolation", "smooth"));
+    return pin;
+}
+
+/* What the reference attaches to the body for the first frames: waists go to the body's, tops without straps stay as high
+ * as they are. Pins hold only the height, so that seams can close. Collars are carried by the shoulders. */
+static json_t *pins_json(const import *in, const char *garment) {
+    json_t *pins = json_array();
+    const char *said = NULL;
+    for (int i = 0; i < in->read.label_count; i++) {
+        const toile_garmentcode_label *l = &in->read.labels[i];
+        if (strcmp(l->label, "lower_interface") == 0) {
+            json_array_append_new(pins, pin_json(in, l, garment, in->waist - height_of(in, l)));
+        } else if (strcmp(l->label, "strapless_top") == 0) {
+            json_array_append_new(pins, pin_json(in, l, garment, 0));
+        } else if (!said || strcmp(said, l->label) != 0) {
+            fprintf(stderr, "toile: warning: edges labelled \"%.64s\" are not attached to the body\n", l->label);
+            said = l->label;
+        }
+    }
+    return pins;
+}
+
+static json_t *scene_json(const import *in, const char *name, const char *body) {
+    json_t *panels = json_array(), *seams = json_array();
+    for (int i = 0; i < in->read.pattern.panel_count; i++)
+        json_array_append_new(panels, panel_json(in, i));
+    for (int i = 0; i < in->read.pattern.seam_count; i++) {
+        const toile_pattern_seam *s = &in->read.seams[i];
+        json_array_append_new(seams, json_pack("{s:[o],s:[o],s:[i,i]}", "a", side_json(in, s->sides[0]), "b",
+                                               side_json(in, s->sides[1]), "frames", FIRST, SEWN));
+    }
+    json_t *collider = json_pack("{s:s,s:s,s:s,s:f}", "name", "body", "shape", "mesh", in->body_is_abc ? "abc" : "obj", body,
+                                 "friction", 0.3);
+    if (!in->body_is_abc && !in->body_z_up)
+        json_object_set_new(collider, "place", json_pack("{s:[f,f,f]}", "rotate", 90.0, 0.0, 0.0));
+    if (in->body_scale != 1)
+        json_object_set_new(collider, "scale", json_real(in->body_scale));
+    /* The pattern's frame has y upwards; turning the garment as a whole keeps the file's own numbers readable. */
+    json_t *garment = json_pack("{s:s,s:s,s:f,s:{s:[f,f,f]},s:o,s:o}", "name", "garment", "fabric", in->fabric, "edge_length",
+                                in->edge_length, "place", "rotate", 90.0, 0.0, 0.0, "panels", panels, "seams", seams);
+    return json_pack("{s:i,s:s,s:s,s:i,s:[i,i],s:{s:f,s:f},s:[o],s:[o],s:o}", "toile", 1, "name", name, "description",
+                     "Made by toile import: sewn without weight, then draped", "fps", FPS, "frames", FIRST, LAST, "settings",
+                     "gravity_delay", (double)(SEWN - FIRST) / FPS, "gravity_ramp", (double)(WEIGHT - SEWN) / FPS, "garments",
+                     garment, "colliders", collider, "pins", pins_json(in, "garment"));
+}
+
+/* The file's name without folder and ending, and without what GarmentCode adds to it. */
+static void name_of(const char *path, char *name, size_t size) {
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    size_t length = strcspn(file, ".");
+    const char *added = strstr(file, "_specification");
+    if (added && (size_t)(added - file) < length && added > file)
+        length = (size_t)(added - file);
+    snprintf(name, size, "%.*s", (int)(length < 100 ? length : 100), file);
+    if (!*name)
+        snprintf(name, size, "pattern");
+}
+
+/* Written beside and renamed, so that a scene is whole or not there; loaded first, so that it can be baked. */
+static toile_status write_scene(import *in) {
+    char name[128];
+    name_of(in->pattern_path, name, sizeof name);
+    char *body = seen_from(in->scene_path, in->body_path);
+    json_t *root = body ? scene_json(in, name, body) : NULL;
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) : NULL;
+    toile_status status = TOILE_OK;
+    if (!body)
+        status = toile_fail(&in->error, TOILE_IO, "%s: its folder could not be found: %s", in->scene_path, strerror(errno));
+    else if (!text)
+        status = toile_fail_memory(&in->error, "the scene");
+    if (status == TOILE_OK) {
+        toile_scene *scene = NULL;
+        status = toile_scene_load_text(NULL, text, strlen(text), in->scene_path, NULL, 0, &scene, &in->error);
+        if (status == TOILE_OK && in->mesh_path)
+            status = toile_scene_write_obj(scene, in->mesh_path, &in->error);
+        toile_scene_free(scene);
+    }
+    if (status == TOILE_OK) {
+        FILE *file = fopen(in->scene_path, "w");
+        bool written = file && fputs(text, file) >= 0 && fputc('\n', file) != EOF;
+        if (file && fclose(file) != 0)
+            written = false;
+        if (!written)
+            status = toile_fail(&in->error, TOILE_IO, "%s: could not be written: %s", in->scene_path, strerror(errno));
+    }
+    free(text);
+    free(body);
+    json_decref(root);
+    return status;
+}
+
+static toile_status run(import *in) {
+    char *text = NULL;
+    size_t size;
+    toile_status status = toile_read_file(&in->memory, in->pattern_path, PATTERN_MOST, &text, &size, &in->error);
+    if (status == TOILE_OK)
+        status = toile_garmentcode_read(&in->memory, in->pattern_path, text, size, in->edge_length, say, NULL, &in->read, &in->error);
+    toile_free(&in->memory, text);
+    if (status == TOILE_OK)
+        status = read_body(in);
+    if (status == TOILE_OK)
+        status = toile_body_waist(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles, &in->waist,
+                                  &in->girth, &in->error);
+    if (status == TOILE_OK)
+        status = fit(in);
+    if (status == TOILE_OK)
+        status = write_scene(in);
+    return status;
+}
+
+int toile_command_import(int argc, char **argv) {
+    static const char *const operand_names[] = {"PATTERN.json"};
+    import in = {.fabric = "cotton", .edge_length = 0.01};
+    int exit_code;
+    const toile_option options[] = {
+        {"--body", NULL, TOILE_OPTION_TEXT, &in.body_path, "BODY", "the body it is put on: .obj or .abc", NULL},
+        {"--output", "-o", TOILE_OPTION_TEXT, &in.scene_path, "SCENE.json", "the scene to write", NULL},
+        {"--mesh", NULL, TOILE_OPTION_TEXT, &in.mesh_path, "MESH.obj",
+         "the panels as they start, too: groups, vt in metres, l what is sewn, p what is held meanwhile", NULL},
+        {"--edge-length", NULL, TOILE_OPTION_NUMBER, &in.edge_length, "M", "length of the mesh's edges in metres (0.01)", NULL},
+        {"--fabric", NULL, TOILE_OPTION_TEXT, &in.fabric, "NAME", "a fabric of `toile fabrics` (cotton)", NULL},
+    };
+    const toile_syntax syntax = {
+        "toile import PATTERN.json --body BODY -o SCENE.json [--mesh MESH.obj] [--edge-length M] [--fabric NAME]",
+        "Makes a scene of a GarmentCode pattern: its panels are placed and bent around the body, sewn without weight, and\n"
+        "draped. What the pattern has and Toile has not is said in warnings.",
+        options,
+        (int)(sizeof options / sizeof *options),
+        operand_names,
+        1};
+    if (!toile_parse_options(&syntax, argc, argv, &in.pattern_path, &exit_code))
+        return exit_code;
+    if (!in.body_path || !in.scene_path)
+        return toile_complain(TOILE_EXIT_USAGE, "%s is missing. Usage: %s", in.body_path ? "-o SCENE.json" : "--body BODY",
+                              syntax.usage);
+    if (!(in.edge_length >= 0.0005 && in.edge_length <= 0.2))
+        return toile_complain(TOILE_EXIT_USAGE, "--edge-length %g: it is in metres, from 0.0005 to 0.2", in.edge_length);
+    if (!toile_find_fabric(in.fabric))
+        return toile_complain(TOILE_EXIT_USAGE, "--fabric %s: there is no such fabric; see `toile fabrics`", in.fabric);
+    toile_memory_init(&in.memory, NULL);
+    toile_status status = run(&in);
+    if (status == TOILE_OK) {
+        const toile_fit_report *r = &in.fit;
+        printf("%s: %d panels, %d seams; ways to sew %.3g m on average (%.3g m as placed), %d of them through the body\n",
+               in.scene_path, in.read.pattern.panel_count, in.read.pattern.seam_count, r->gap_after, r->gap_before, r->through);
+    }
+    toile_garmentcode_free(&in.memory, &in.read);
+    toile_free(&in.memory, in.body);
+    toile_free(&in.memory, in.triangles);
+    return status == TOILE_OK ? 0 : toile_complain_error(&in.error);
+}

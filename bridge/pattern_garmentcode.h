@@ -1,0 +1,37 @@
+/* Patterns of GarmentCode: JSON with panels, edges with relative curves, stitches. Read strictly where a mistake would
+ * change the garment; what is known to exist and not used is told to the log. */
+#ifndef TOILE_PATTERN_GARMENTCODE_H
+#define TOILE_PATTERN_GARMENTCODE_H
+
+#include "pattern.h"
+
+#include <jansson.h>
+
+typedef struct toile_garmentcode_label {
+    int panel, edge;
+    const char *label;
+} toile_garmentcode_label;
+
+typedef struct toile_garmentcode {
+    toile_pattern pattern;          /* lengths in metres; y is up */
+    toile_pattern_panel *panels;    /* those of the pattern */
+    double (*origin)[3], (*rotate)[3]; /* as written: m, degrees; (panel_count) */
+    int label_count;
+    toile_garmentcode_label *labels;
+    /* what the above points to */
+    json_t *root;
+    toile_pattern_edge *edges;
+    int *loop_sizes;
+    toile_pattern_seam *seams;
+    toile_pattern_side *sides;
+} toile_garmentcode;
+
+typedef void toile_garmentcode_log(void *user, const char *line);
+
+/* `length` bytes of text; `path` is for messages. */
+toile_status toile_garmentcode_read(toile_memory *memory, const char *path, const char *text, size_t length,
+                                    double edge_length, toile_garmentcode_log *log, void *user, toile_garmentcode *read,
+                                    toile_error *error);
+void toile_garmentcode_free(toile_memory *memory, toile_garmentcode *read);
+
+#endif

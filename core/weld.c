@@ -1,0 +1,230 @@
+/* Welding: between frames, pairs of stitches that have met become one particle, and released seams come apart. The model
+ * is built anew for what is welded now, and the state carried over vertex by vertex: a new particle has the mean position
+ * and velocity of those it is made of, weighted by their masses, so that momentum and centre of mass stay. Particles that
+ * did not change keep their bits.
+ *
+ * A saved state begins with what is welded, so that a restored one is of the same particles. */
+#include "sew.h"
+
+#include "hash.h"
+#include "pin.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Pairs this near have met: part of the seam a stitch stands for, and m. */
+#define MET_SHARE 0.1
+#define MET_MOST 1e-3
+
+/* ---- which stitches ---- */
+
+static double gap_of(const toile_sim *sim, int a, int b) {
+    const double *p = sim->state.x + 4 * (size_t)sim->model->place[a], *q = sim->state.x + 4 * (size_t)sim->model->place[b];
+    return sqrt((q[0] - p[0]) * (q[0] - p[0]) + (q[1] - p[1]) * (q[1] - p[1]) + (q[2] - p[2]) * (q[2] - p[2]));
+}
+
+/* Is the stitch to be welded for the frame that begins now? */
+static bool is_due(const toile_sim *sim, const toile_seam *seam, bool welded, double gap, double length) {
+    double time = sim->state.time + 1e-9;
+    if (time >= seam->release)
+        return false;
+    return welded || (time >= sim->begin_time + seam->begin + seam->duration && gap <= fmin(MET_SHARE * length, MET_MOST));
+}
+
+int toile_sim_open_stitches(const toile_sim *sim, double *widest) {
+    int open = 0;
+    double most = 0;
+    for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
+        for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
+            const toile_stitch *s = &sim->garments[g].stitches[i];
+            if (sim->welded[stitch] || sim->state.time + 1e-9 >= sim->garments[g].seams[s->seam].release)
+                continue;
+            open++;
+            most = fmax(most, gap_of(sim, base + s->a, base + s->b));
+        }
+    if (widest)
+        *widest = most;
+    return open;
+}
+
+/* ---- carrying the state over ---- */
+
+static void mix(const double *from, size_t i, double share, double *to, size_t j) {
+    for (int k = 0; k < 3; k++)
+        to[j + (size_t)k] += share * from[i + (size_t)k];
+}
+
+/* `from`, `to`: particle of each vertex before and now. Old particles count once each, with the mass they had. */
+static toile_status carry_state(const toile_sim *sim, const toile_model *old, const toile_state *was, const toile_model *now,
+                                toile_state *is, toile_error *error) {
+    double *mass = toile_alloc(sim->memory, (size_t)now->particle_count, sizeof(double));
+    int *first = toile_alloc(sim->memory, (size_t)now->particle_count, sizeof(int));
+    int *seen = toile_alloc(sim->memory, (size_t)old->particle_count, sizeof(int)); /* new particle + 1 that counted it last */
+    if (!mass || !first || !seen) {
+        toile_free(sim->memory, mass), toile_free(sim->memory, first), toile_free(sim->memory, seen);
+        return toile_fail_memory(error, "welding");
+    }
+    for (int i = 0; i < now->particle_count; i++)
+        first[i] = -1;
+    memset(is->x, 0, 4 * (size_t)now->particle_count * sizeof(double));
+    double *const sources[] = {was->x, was->v, was->dv, was->dx}, *const targets[] = {is->x, is->v, is->dv, is->dx};
+    for (int v = 0; v < old->vertex_count; v++) {
+        int o = old->place[v], n = now->place[v];
+        if (seen[o] == n + 1)
+            continue;
+        seen[o] = n + 1;
+        if (first[n] < 0 || (is->touch[n].solid < 0 && was->touch[o].solid >= 0))
+            is->touch[n] = was->touch[o];
+        if (first[n] < 0) {
+            first[n] = o;
+            for (int k = 0; k < 4; k++)
+                if (sources[k])
+                    memcpy(targets[k] + 4 * (size_t)n, sources[k] + 4 * (size_t)o, 4 * sizeof(double));
+        } else {
+            double share = old->mass[o] / (mass[n] + old->mass[o]);
+            for (int k = 0; k < 4; k++) {
+                if (!sources[k])
+                    continue;
+                for (int c = 0; c < 3; c++)
+                    targets[k][4 * (size_t)n + (size_t)c] *= 1 - share;
+                mix(sources[k], 4 * (size_t)o, share, targets[k], 4 * (size_t)n);
+            }
+        }
+        mass[n] += old->mass[o];
+    }
+    is->time = was->time;
+    is->shift = was->shift;
+    is->last_step = 0; /* a two-step integrator begins anew */
+    is->level = was->level;
+    is->successes = was->successes;
+    is->patience = was->patience;
+    is->trying = was->trying;
+    is->direct_left = was->direct_left;
+    toile_free(sim->memory, mass);
+    toile_free(sim->memory, first);
+    toile_free(sim->memory, seen);
+    return TOILE_OK;
+}
+
+void toile_sim_place_holds(toile_sim *sim) {
+    for (int p = 0; p < sim->hold_count; p++)
+        for (int j = 0; j < sim->holds[p].count; j++)
+            sim->holds[p].particle[j] = sim->model->place[sim->holds[p].vertex[j]];
+}
+
+/* The parts of a simulation that depend on its model change places. */
+static void swap_model(toile_sim *a, toile_sim *b) {
+    toile_model *model = a->model;
+    toile_state state = a->state;
+    toile_work work = a->work;
+    toile_solvers solvers = a->solvers;
+    a->model = b->model, b->model = model;
+    a->state = b->state, b->state = state;
+    a->work = b->work, b->work = work;
+    a->solvers = b->solvers, b->solvers = solvers;
+}
+
+toile_status toile_sim_rebuild(toile_sim *sim, const unsigned char *welded, toile_error *error) {
+    toile_model *model;
+    toile_status status = toile_model_build_welded(sim->memory, sim->settings, sim->fabrics, sim->garments,
+                                                   sim->garment_count, welded, &model, error);
+    if (status != TOILE_OK)
+        return status;
+    toile_sim fresh;
+    if ((status = toile_sim_make(sim->memory, sim->settings, model, &fresh, error)) != TOILE_OK) {
+        toile_model_free(model);
+        return status;
+    }
+    if ((status = carry_state(sim, sim->model, &sim->state, model, &fresh.state, error)) == TOILE_OK) {
+        swap_model(sim, &fresh);
+        memcpy(sim->welded, welded, (size_t)sim->stitch_count);
+        sim->maps_changed = false;
+        toile_sim_place_holds(sim);
+        toile_contact_rules_place(sim->model, sim->garments, &sim->rules);
+        toile_self_free(sim); /* made anew for these particles before the next step */
+        toile_tangle_free(sim);
+    }
+    toile_sim_free(&fresh);
+    return status;
+}
+
+toile_status toile_sim_sew(toile_sim *sim, toile_error *error) {
+    bool changed = sim->maps_changed;
+    for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
+        for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
+            const toile_stitch *s = &sim->garments[g].stitches[i];
+            bool due = is_due(sim, &sim->garments[g].seams[s->seam], sim->welded[stitch], gap_of(sim, base + s->a, base + s->b),
+                              sim->garments[g].stitch_lengths[i]);
+            changed = changed || due != sim->welded[stitch];
+            sim->next_welded[stitch] = due;
+        }
+    return changed ? toile_sim_rebuild(sim, sim->next_welded, error) : TOILE_OK;
+}
+
+toile_status toile_sim_dress(toile_sim *sim, const toile_fabric *fabrics, const toile_garment *garments, int garment_count,
+                             toile_error *error) {
+    int stitches = 0, panels = 0;
+    for (int g = 0; g < garment_count; g++) {
+        stitches += garments[g].stitch_count;
+        panels += garments[g].panel_count;
+    }
+    unsigned char *flags = toile_alloc(sim->memory, 2 * (size_t)stitches, 1);
+    double *pressure = toile_alloc(sim->memory, 2 * (size_t)panels, sizeof(double));
+    if (!flags || !pressure) {
+        toile_free(sim->memory, flags), toile_free(sim->memory, pressure);
+        return toile_fail_memory(error, "the seams");
+    }
+    sim->panel_count = panels;
+    sim->pressure_from = pressure;
+    sim->pressure_to = pressure + panels;
+    sim->fabrics = fabrics;
+    sim->garments = garments;
+    sim->garment_count = garment_count;
+    sim->stitch_count = stitches;
+    sim->welded = flags;
+    sim->next_welded = flags + stitches;
+    return TOILE_OK;
+}
+
+/* ---- the state as bytes ---- */
+
+static size_t flag_bytes(const toile_sim *sim) {
+    return ((size_t)sim->stitch_count + 7) / 8 * 8;
+}
+
+/* As many as if nothing were welded. */
+size_t toile_sim_state_bytes(const toile_sim *sim) {
+    toile_state most = sim->state;
+    most.n = sim->model->vertex_count;
+    return flag_bytes(sim) + toile_holds_bytes(sim) + toile_state_bytes(&most);
+}
+
+void toile_sim_state_write(const toile_sim *sim, void *bytes) {
+    memset(bytes, 0, toile_sim_state_bytes(sim));
+    if (sim->stitch_count)
+        memcpy(bytes, sim->welded, (size_t)sim->stitch_count);
+    toile_holds_write(sim, (char *)bytes + flag_bytes(sim));
+    toile_state_write(&sim->state, (char *)bytes + flag_bytes(sim) + toile_holds_bytes(sim));
+}
+
+toile_status toile_sim_state_read(toile_sim *sim, const void *bytes, size_t size, toile_error *error) {
+    if (size != toile_sim_state_bytes(sim))
+        return toile_fail(error, TOILE_FORMAT,
+                          "the saved state has %zu bytes, this scene needs %zu: it belongs to another scene", size,
+                          toile_sim_state_bytes(sim));
+    const unsigned char *flags = bytes;
+    for (int i = 0; i < sim->stitch_count; i++)
+        if (flags[i] > 1)
+            return toile_fail(error, TOILE_FORMAT, "the saved state has an impossible seam: it is damaged");
+    bool other = sim->stitch_count && memcmp(flags, sim->welded, (size_t)sim->stitch_count) != 0;
+    toile_status status = other || sim->maps_changed ? toile_sim_rebuild(sim, flags, error) : TOILE_OK;
+    if (status != TOILE_OK || (status = toile_holds_read(sim, flags + flag_bytes(sim), error)) != TOILE_OK)
+        return status;
+    const unsigned char *rest = flags + flag_bytes(sim) + toile_holds_bytes(sim);
+    return toile_state_read(&sim->state, sim->solid_count, rest, toile_state_bytes(&sim->state), error);
+}
+
+uint64_t toile_sim_state_hash(const toile_sim *sim) {
+    uint64_t hash = toile_state_hash_of(&sim->state);
+    return sim->stitch_count ? toile_hash(hash, sim->welded, (size_t)sim->stitch_count) : hash;
+}

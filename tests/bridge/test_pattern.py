@@ -1,0 +1,349 @@
+#!/usr/bin/python3
+"""Sewing patterns from outside: `toile import` on patterns made here and on those of ../shared/garmentcode, scenes with
+panels, and what is refused with panel and edge named.
+
+    test_pattern.py [NAME...]      TOILE names the program (build/toile)
+
+Ends with `N passed, M failed`."""
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOILE = os.path.abspath(os.environ.get("TOILE", os.path.join(ROOT, "build", "toile")))
+SHARED = os.environ.get("TOILE_SHARED", os.path.join(ROOT, "..", "shared"))
+GARMENTCODE = os.path.join(SHARED, "garmentcode")
+
+
+class Skip(Exception):
+    pass
+
+
+def run(*args):
+    done = subprocess.run([TOILE, *map(str, args)], capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode >= 0, f"{args}: ended by signal {-done.returncode}\n{done.stderr}"
+    return done
+
+
+def ok(*args):
+    done = run(*args)
+    assert done.returncode == 0, f"{args}: exit code {done.returncode}\n{done.stderr}"
+    return done
+
+
+def fails(code, *args, says=()):
+    done = run(*args)
+    assert done.returncode == code, f"{args}: exit code {done.returncode} instead of {code}\n{done.stdout}{done.stderr}"
+    for word in [says] if isinstance(says, str) else says:
+        assert word in done.stderr, f"{args}: does not say {word!r}:\n{done.stderr}"
+    return done
+
+
+def write(folder, name, content):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+# ---- a body and patterns ----
+
+def figure(folder, scale=1, z_up=False):
+    """A torso: an egg of 1.7 m height, 34 cm wide, 24 cm deep, as an OBJ file with y upwards."""
+    n, m = 24, 16
+    lines = []
+    for j in range(1, m):
+        a = math.pi * j / m
+        for i in range(n):
+            b = 2 * math.pi * i / n
+            p = (0.17 * math.sin(a) * math.cos(b), 0.85 - 0.85 * math.cos(a), 0.12 * math.sin(a) * math.sin(b))
+            lines.append(p)
+    lines += [(0, 0, 0), (0, 1.7, 0)]
+    faces = []
+    for j in range(m - 2):
+        for i in range(n):
+            a, b = j * n + i, j * n + (i + 1) % n
+            faces += [(a, a + n, b), (b, a + n, b + n)]
+    for i in range(n):
+        faces += [((m - 1) * n, i, (i + 1) % n), ((m - 1) * n + 1, (m - 2) * n + (i + 1) % n, (m - 2) * n + i)]
+    text = ""
+    for x, y, z in lines:
+        if z_up:
+            x, y, z = x, -z, y
+        text += f"v {scale * x:.6g} {scale * y:.6g} {scale * z:.6g}\n"
+    text += "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in faces)
+    return write(folder, "figure.obj", text)
+
+
+def tube():
+    """A skirt of two rectangles with a curved hem, 104 cm around, as GarmentCode writes it."""
+    def panel(z, turn):
+        points = [[0, 0], [52, 0], [52, 40], [0, 40]]
+        edges = [{"endpoints": [0, 1], "curvature": {"type": "quadratic", "params": [[0.5, -0.05]]}}, {"endpoints": [1, 2]},
+                 {"endpoints": [2, 3], "label": "lower_interface"}, {"endpoints": [3, 0]}]
+        if turn:  # the back runs the other way round, seen from the front
+            points = [points[i] for i in (0, 3, 2, 1)]
+            edges = [{"endpoints": [0, 1]}, {"endpoints": [1, 2], "label": "lower_interface"}, {"endpoints": [2, 3]},
+                     {"endpoints": [3, 0], "curvature": {"type": "quadratic", "params": [[0.5, 0.05]]}}]
+        return {"translation": [-26, 60, z], "rotation": [0, 0, 0], "vertices": points, "edges": edges}
+    return {"pattern": {"panels": {"front": panel(30, False), "back": panel(-30, True)},
+                        "stitches": [[{"panel": "front", "edge": 1}, {"panel": "back", "edge": 2}],
+                                     [{"panel": "front", "edge": 3}, {"panel": "back", "edge": 0}]]},
+            "properties": {"curvature_coords": "relative", "units_in_meter": 100}, "parameters": {}}
+
+
+def imported(folder, pattern, *more, body=None):
+    path = write(folder, "tube_specification.json", pattern)
+    scene = os.path.join(folder, "scene.json")
+    done = ok("import", path, "--body", body or figure(folder), "-o", scene, *more)
+    with open(scene) as file:
+        return scene, json.load(file), done
+
+
+def bake(scene, cache, frames, *more):
+    ok("bake", scene, "-o", cache, "--frames", f"1-{frames}", "--progress", "none", "--threads", "1", *more)
+
+
+# ---- tests ----
+
+def test_import_makes_a_scene(folder):
+    scene, content, done = imported(folder, tube(), "--edge-length", "0.04", "--fabric", "denim")
+    garment = content["garments"][0]
+    assert garment["fabric"] == "denim" and garment["edge_length"] == 0.04
+    assert [p["name"] for p in garment["panels"]] == ["front", "back"] and len(garment["seams"]) == 2
+    assert content["colliders"][0]["obj"] == "figure.obj", content["colliders"]
+    held = [pin["select"]["panel_edges"][0] for pin in content["pins"]]
+    assert {(h["panel"], h["edge"]) for h in held} == {("front", 2), ("back", 1)}, held
+    up = content["pins"][0]["motion"]["keys"][1]["translate"][2]
+    assert abs(up - (1.7 * 0.71 - 1.0)) < 0.03, f"waists go where an egg is narrowest above its middle; up by {up}"
+    assert content["settings"]["gravity_delay"] > 0
+    front = garment["panels"][0]
+    assert abs(front["outline"][1]["from"][0] - 0.52) < 1e-9, "centimetres became metres"
+    assert abs(front["outline"][0]["control"][0][1] + 0.05 * 0.52) < 1e-9
+    assert front["place"]["bend"]["radius"] > 0, "bent around the figure"
+    assert "2 panels, 2 seams" in done.stdout, done.stdout
+    assert "warning" not in done.stderr, done.stderr
+
+
+def test_import_starts_outside_and_is_the_same_twice(folder):
+    scene, content, _ = imported(folder, tube(), "--edge-length", "0.03")
+    again = imported(folder, tube(), "--edge-length", "0.03")[1]
+    assert content == again
+    cache = os.path.join(folder, "start.h5")
+    bake(scene, cache, 1)
+    done = run("verify", cache, "--json")
+    frame = json.loads(done.stdout)["frames"][0]
+    assert frame["collider_pairs"] == 0 and frame["cloth_pairs"] == 0 and frame["inside_colliders"] == 0, frame
+
+
+def test_import_is_sewn(folder):
+    scene, content, _ = imported(folder, tube(), "--edge-length", "0.05")
+    cache = os.path.join(folder, "sewn.h5")
+    bake(scene, cache, content["garments"][0]["seams"][0]["frames"][1] + 6)
+    import h5py
+    with h5py.File(cache) as file:
+        positions = file["garments/garment/positions"][:]
+        uv, triangles = file["garments/garment/corner_uv"][:], file["garments/garment/triangles"][:]
+    # the sides of the front (u = 0 .. is its height, v its width) lie on those of the back
+    panels = positions.shape[1] // 2
+    first, last = positions[0], positions[-1]
+    import numpy as np
+    sides = {}
+    for t, corners in zip(triangles.reshape(-1), uv.reshape(-1, 2)):
+        sides[int(t)] = corners
+    gaps = []
+    for a in sides:
+        for b in sides:
+            if a < panels <= b and np.allclose(sides[a], sides[b], atol=1e-6) and abs(sides[a][1] + 0.26) > 0.255:
+                gaps.append((np.linalg.norm(first[a] - first[b]), np.linalg.norm(last[a] - last[b])))
+    assert len(gaps) >= 16, len(gaps)
+    assert max(g[0] for g in gaps) > 0.005 and max(g[1] for g in gaps) < 1e-4, gaps
+
+
+def test_bodies_of_other_units_and_axes(folder):
+    for scale, z_up in ((100, False), (1, True)):
+        with tempfile.TemporaryDirectory() as own:
+            scene, content, done = imported(own, tube(), "--edge-length", "0.05", body=figure(own, scale, z_up))
+            body = content["colliders"][0]
+            assert body.get("scale", 1) == 1 / scale, body
+            assert ("place" in body) == (not z_up), body
+            assert scale == 1 or "centimetres" in done.stderr
+            cache = os.path.join(own, "a.h5")
+            bake(scene, cache, 1)
+            ok("verify", cache)
+
+
+def test_what_is_not_used_is_said(folder):
+    pattern = tube()
+    pattern["pattern"]["panels"]["front"]["buttons"] = 3
+    pattern["pattern"]["panels"]["front"]["edges"][0]["trim"] = "lace"
+    pattern["pattern"]["stitches"].append([{"panel": "front", "edge": 1}, {"panel": "back", "edge": 1}])
+    pattern["properties"]["fabric_weight"] = 1
+    done = imported(folder, pattern, "--edge-length", "0.05")[2]
+    for word in ('panel "front": "buttons"', 'panel "front", edge 0: "trim"', "stitch 2: edge 1 of panel \"front\"",
+                 'properties: "fabric_weight"'):
+        assert word in done.stderr, f"{word!r} not in\n{done.stderr}"
+
+
+def test_malformed_patterns(folder):
+    body = figure(folder)
+    out = os.path.join(folder, "no.json")
+
+    def refuse(change, *says):
+        pattern = tube()
+        text = change(pattern)
+        path = write(folder, "bad.json", text if isinstance(text, str) else pattern)
+        fails(3, "import", path, "--body", body, "-o", out, "--edge-length", "0.05", says=says)
+        assert not os.path.exists(out), "a scene was written"
+
+    panel = lambda p: p["pattern"]["panels"]["front"]
+    refuse(lambda p: panel(p)["edges"].pop(), 'panel "front", edge 2', "open")
+    refuse(lambda p: panel(p)["edges"][1].update(endpoints=[1, 9]), 'panel "front", edge 1', "vertex 9")
+    refuse(lambda p: panel(p)["edges"][2].update(endpoints=[3, 2]), 'panel "front", edge 2', "open")
+    refuse(lambda p: panel(p)["vertices"].__setitem__(1, [0, 0]), 'panel "front", edge 0', "no length")
+    refuse(lambda p: panel(p)["vertices"].__setitem__(2, [-33, 11.3]), 'panel "front"', "crosses")
+    refuse(lambda p: panel(p)["vertices"].__setitem__(2, ["a", 1]), 'panel "front", edge 1', "not two numbers")
+    refuse(lambda p: panel(p)["edges"][0].update(curvature={"type": "spiral", "params": []}), 'panel "front", edge 0', "spiral")
+    refuse(lambda p: panel(p)["edges"][0].update(curvature={"type": "cubic", "params": [[0, 1]]}), 'panel "front", edge 0')
+    refuse(lambda p: panel(p)["edges"][0].update(curvature={"type": "circle", "params": [-4, 0, 1]}), 'panel "front", edge 0')
+    refuse(lambda p: p["pattern"]["stitches"][0][1].update(edge=17), 'panel "back"', "no edge 17")
+    refuse(lambda p: p["pattern"]["stitches"][0][1].update(panel="sleeve"), 'no panel "sleeve"')
+    refuse(lambda p: p["pattern"]["stitches"][0].pop(), "stitch 0")
+    refuse(lambda p: p["properties"].update(units_in_meter=0.01), "units")
+    refuse(lambda p: p["properties"].update(units_in_meter=1), 'panel "front"', "units right")
+    refuse(lambda p: (panel(p).update(translation=[0, 0, 0]), p["properties"].update(units_in_meter=1)), 'panel "front"', "unit right")
+    refuse(lambda p: p["properties"].update(units_in_meter=-100), "units_in_meter")
+    refuse(lambda p: p["pattern"].update(panels={}), "0 panels")
+    refuse(lambda p: p["pattern"].update(panels=[]), "panels")
+    refuse(lambda p: p.pop("pattern"), "no GarmentCode pattern")
+    refuse(lambda p: json.dumps(p)[:-40], "not a pattern in JSON")
+    refuse(lambda p: "[" * 100000, "not a pattern in JSON")
+    refuse(lambda p: "", "not a pattern in JSON")
+    refuse(lambda p: p["pattern"].update(panels={f"p{i}": {} for i in range(30000)}), "30000 panels")
+    fails(5, "import", os.path.join(folder, "none.json"), "--body", body, "-o", out)
+    good = write(folder, "good.json", tube())
+    fails(5, "import", good, "--body", os.path.join(folder, "none.obj"), "-o", out)
+    fails(2, "import", good, "-o", out, says="--body")
+    fails(2, "import", good, "--body", body, "-o", out, "--fabric", "steel", says="steel")
+    fails(2, "import", good, "--body", body, "-o", out, "--edge-length", "-1", says="--edge-length")
+
+
+def square(name, x=0.0, **more):
+    return {"name": name, "outline": [{"from": [0, 0]}, {"from": [0.2, 0], "name": "right"}, {"from": [0.2, 0.2]},
+                                      {"from": [0, 0.2], "name": "left"}],
+            "place": {"origin": [x, 0, 0.5]}, **more}
+
+
+def scene_of(folder, panels, seams=(), **more):
+    return write(folder, "panels.json", {
+        "toile": 1, "frames": [1, 3], "settings": {"threads": 1},
+        "garments": [{"name": "g", "fabric": "cotton", "edge_length": 0.05, "panels": panels, "seams": list(seams)}], **more})
+
+
+def test_scene_of_panels(folder):
+    seam = {"a": [{"panel": "one", "edge": "right"}], "b": [{"panel": "two", "edge": "left", "reverse": True}], "frames": [1, 3]}
+    scene = scene_of(folder, [square("one"), square("two", 0.22, fabric="silk", grain=45)], [seam],
+                     pins=[{"garment": "g", "select": {"panel_edges": [{"panel": "one", "edge": "left"}]}}])
+    cache = os.path.join(folder, "panels.h5")
+    bake(scene, cache, 3)
+    info = json.loads(ok("info", cache, "--json").stdout)
+    text = json.dumps(info)
+    assert "one" in text and "two" in text, text
+    fine = os.path.join(folder, "fine.h5")
+    bake(scene, fine, 1, "--set", "garments.g.edge_length=0.02")
+    import h5py
+    with h5py.File(cache) as a, h5py.File(fine) as b:
+        coarse, many = a["garments/g/positions"].shape[1], b["garments/g/positions"].shape[1]
+        assert 45 < coarse < 65 and 200 < many < 300, (coarse, many)
+        still = a["garments/g/positions"][:]
+    assert abs(still[0] - still[-1]).max() > 1e-3, "nothing moves"
+
+
+def test_scenes_that_are_refused(folder):
+    def refuse(panels, seams=(), says=(), **more):
+        fails(3, "bake", scene_of(folder, panels, seams, **more), "-o", os.path.join(folder, "x.h5"), says=says)
+    side = lambda panel, edge: [{"panel": panel, "edge": edge}]
+    one = square("one")
+    refuse([one, one], says="panels[0] already has this name")
+    refuse([one], [{"a": side("one", "right"), "b": side("two", 0)}], says='garments[0].seams[0].b[0].panel: found "two"')
+    refuse([one], [{"a": side("one", "right"), "b": side("one", "top")}], says=['found "top"', "right"])
+    refuse([one], [{"a": side("one", 0), "b": side("one", 4)}], says="edges 0 to 3")
+    refuse([one], [{"a": side("one", 0), "b": side("one", 0)}], says=["seams[0]", "already sewn"])
+    bow = square("bow")
+    bow["outline"][2]["from"] = [-0.17, 0.131]
+    refuse([bow], says=["garments[0].panels[0].outline", 'panel "bow"', "crosses"])
+    refuse([square("fine", edge_length=1e-7)], says=['panel "fine"', "edge_length larger"])
+    refuse([square("hole", holes=[[{"from": [1, 1]}, {"from": [1.1, 1]}, {"from": [1, 1.1]}]])], says=["holes[0]", "no hole inside"])
+    refuse([one], says="panel_edges", pins=[{"garment": "g", "select": {"panel_edges": side("one", "bottom")}}])
+    grid = {"name": "g", "grid": {"size": [1, 1]}, "seams": []}
+    fails(3, "bake", write(folder, "grid.json", {"toile": 1, "garments": [grid]}), "-o", os.path.join(folder, "x.h5"),
+          says='goes only with "panels"')
+
+
+def test_many_panels_in_a_scene(folder):
+    panels = [square(f"p{i}", 0.25 * i, edge_length=0.1) for i in range(1500)]
+    seams = [{"a": [{"panel": f"p{i}", "edge": 1}], "b": [{"panel": f"p{i + 1}", "edge": 3, "reverse": True}]}
+             for i in range(1499)]
+    scene = scene_of(folder, panels, seams)
+    ok("pack", scene, "-o", os.path.join(folder, "many.job.h5"))
+
+
+def garmentcode(name):
+    path = os.path.join(GARMENTCODE, name)
+    if not os.path.exists(path):
+        raise Skip(f"{path} is not there")
+    return path
+
+
+def test_garmentcode(folder):
+    body = garmentcode("mean_all.obj")
+    for name, panels, seams in (("shirt_mean", 8, 18), ("dress_pencil", 6, 23)):
+        scene = os.path.join(folder, name + ".json")
+        done = ok("import", garmentcode(name + "_specification.json"), "--body", body, "-o", scene)
+        assert f"{panels} panels, {seams} seams" in done.stdout, done.stdout
+        assert "warning" not in done.stderr, done.stderr
+        cache = os.path.join(folder, name + ".h5")
+        bake(scene, cache, 1)
+        frame = json.loads(run("verify", cache, "--json").stdout)["frames"][0]
+        assert frame["collider_pairs"] == 0 and frame["inside_colliders"] == 0, f"{name}: {frame}"
+        angles = []
+        import h5py
+        with h5py.File(cache) as file:
+            for tri in file["garments/garment/corner_uv"][:]:
+                for k in range(3):
+                    a, b = tri[(k + 1) % 3] - tri[k], tri[(k + 2) % 3] - tri[k]
+                    angles.append(math.degrees(abs(math.atan2(a[0] * b[1] - a[1] * b[0], a @ b))))
+            lengths = [math.dist(t[0], t[1]) for t in file["garments/garment/corner_uv"][:]]
+        assert min(angles) > 20, f"{name}: smallest angle {min(angles)}"
+        assert 0.008 < sum(lengths) / len(lengths) < 0.0125, f"{name}: edges are {sum(lengths) / len(lengths)} m on average"
+        print(f"{name}: {len(angles) // 3} triangles, smallest angle {min(angles):.1f} degrees; {done.stdout.strip()}")
+
+
+def main():
+    tests = {name[5:]: test for name, test in globals().items() if name.startswith("test_")}
+    wanted = [name for name in tests if len(sys.argv) < 2 or any(part in name for part in sys.argv[1:])]
+    failed = skipped = 0
+    for name in wanted:
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                tests[name](folder)
+        except Skip as reason:
+            skipped += 1
+            print(f"SKIPPED {name}: {reason}")
+        except Exception:
+            failed += 1
+            print(f"FAILED {name}")
+            traceback.print_exc(file=sys.stdout)
+        sys.stdout.flush()
+    line = f"{len(wanted) - failed - skipped} passed, {failed} failed"
+    print(line + (f", {skipped} skipped" if skipped else ""))
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
