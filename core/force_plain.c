@@ -20,11 +20,32 @@ static void material_derivative(const toile_triangle_element *e, const double x[
     }
 }
 
+void toile_stretch_law(double e, double curve, double knee, double *value, double *slope, double *bend, double *integral) {
+    double q = fmin(fmax(e, 0), knee), beyond = e - q;
+    if (value)
+        *value = e + curve * q * (2 * e - q);
+    if (slope)
+        *slope = 1 + 2 * curve * q;
+    if (bend)
+        *bend = e > 0 && e < knee ? 2 * curve : 0;
+    if (integral)
+        *integral = 0.5 * e * e + curve * (q * q * q / 3 + (beyond > 0 ? q * beyond * (q + beyond) : 0));
+}
+
 double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]) {
-    double wu[3], wv[3];
+    double wu[3], wv[3], iu, iv;
     material_derivative(e, x, wu, wv);
-    double cu = sqrt(dot(wu, wu)) - e->scale_u, cv = sqrt(dot(wv, wv)) - e->scale_v, cs = dot(wu, wv);
-    return 0.5 * (e->stiff_u * cu * cu + e->stiff_v * cv * cv + e->stiff_s * cs * cs);
+    double cs = dot(wu, wv);
+    toile_stretch_law(sqrt(dot(wu, wu)) - e->scale_u, e->curve_u, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iu);
+    toile_stretch_law(sqrt(dot(wv, wv)) - e->scale_v, e->curve_v, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iv);
+    return e->stiff_u * iu + e->stiff_v * iv + 0.5 * e->stiff_s * cs * cs;
+}
+
+/* Tension over stiffness with its damping, which goes with the slope. */
+static double tension_of(double length, double scale, double curve, double damping, double rate) {
+    double value, slope;
+    toile_stretch_law(length - scale, curve, TOILE_STRETCH_KNEE, &value, &slope, NULL, NULL);
+    return value + damping * slope * rate;
 }
 
 void toile_triangle_force(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double f[3][3]) {
@@ -32,8 +53,8 @@ void toile_triangle_force(const toile_triangle_element *e, const double x[3][3],
     material_derivative(e, x, wu, wv);
     material_derivative(e, v, ru, rv);
     double lu = sqrt(dot(wu, wu)), lv = sqrt(dot(wv, wv));
-    double tu = e->stiff_u * (lu - e->scale_u + e->damping * dot(wu, ru) / lu);
-    double tv = e->stiff_v * (lv - e->scale_v + e->damping * dot(wv, rv) / lv);
+    double tu = e->stiff_u * tension_of(lu, e->scale_u, e->curve_u, e->damping, dot(wu, ru) / lu);
+    double tv = e->stiff_v * tension_of(lv, e->scale_v, e->curve_v, e->damping, dot(wv, rv) / lv);
     double ts = e->stiff_s * (dot(wu, wv) + e->damping * (dot(ru, wv) + dot(wu, rv)));
     for (int k = 0; k < 3; k++) {
         fu[k] = -(tu * wu[k] / lu + ts * wv[k]);
@@ -45,15 +66,18 @@ void toile_triangle_force(const toile_triangle_element *e, const double x[3][3],
 }
 
 /* Adds d(force in w space)/d(w) for one stretch direction: all terms of eq. 8 and 12. */
-static void stretch_blocks(double stiffness, double scale, double damping, const double *w, const double *r, double dw[9],
-                           double dr[9]) {
-    double l = sqrt(dot(w, w)), rate = dot(w, r) / l, tension = stiffness * (l - scale + damping * rate);
+static void stretch_blocks(double stiffness, double scale, double curve, double damping, const double *w, const double *r,
+                           double dw[9], double dr[9]) {
+    double l = sqrt(dot(w, w)), rate = dot(w, r) / l, slope, bend;
+    double tension = stiffness * tension_of(l, scale, curve, damping, rate);
+    toile_stretch_law(l - scale, curve, TOILE_STRETCH_KNEE, NULL, &slope, &bend, NULL);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
             double ui = w[i] / l, uj = w[j] / l, across = (i == j) - ui * uj;
             /* d rate / d w_j = (r_j - u_j rate) / l */
-            dw[3 * i + j] -= stiffness * ui * (uj + damping * (r[j] - uj * rate) / l) + tension * across / l;
-            dr[3 * i + j] -= stiffness * damping * ui * uj;
+            dw[3 * i + j] -= stiffness * ui * ((slope + damping * bend * rate) * uj + damping * slope * (r[j] - uj * rate) / l) +
+                             tension * across / l;
+            dr[3 * i + j] -= stiffness * damping * slope * ui * uj;
         }
 }
 
@@ -64,8 +88,8 @@ void toile_triangle_jacobian(const toile_triangle_element *e, const double x[3][
     material_derivative(e, v, ru, rv);
     /* blocks over (w_u, w_v): [0] uu, [1] uv, [2] vu, [3] vv */
     double w[4][9] = {{0}}, r[4][9] = {{0}};
-    stretch_blocks(e->stiff_u, e->scale_u, e->damping, wu, ru, w[0], r[0]);
-    stretch_blocks(e->stiff_v, e->scale_v, e->damping, wv, rv, w[3], r[3]);
+    stretch_blocks(e->stiff_u, e->scale_u, e->curve_u, e->damping, wu, ru, w[0], r[0]);
+    stretch_blocks(e->stiff_v, e->scale_v, e->curve_v, e->damping, wv, rv, w[3], r[3]);
     double ts = e->stiff_s * (dot(wu, wv) + e->damping * (dot(ru, wv) + dot(wu, rv)));
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
@@ -217,9 +241,8 @@ static void axial(const toile_spring_element *e, double l, double *force, double
     if (!e->bend) {
         if (stretch < 0)
             return;
-        *force = e->stiffness * stretch;
-        *slope = e->stiffness;
-        *energy = 0.5 * e->stiffness * stretch * stretch;
+        toile_stretch_law(stretch, e->curve, TOILE_STRETCH_KNEE * e->length, force, slope, NULL, energy);
+        *force *= e->stiffness, *slope *= e->stiffness, *energy *= e->stiffness;
         return;
     }
     if (stretch >= 0)
@@ -276,6 +299,9 @@ void toile_spring_jacobian(const toile_spring_element *e, const double x[2][3], 
     if (e->bend && slope > 0 && l / e->length <= 1 - TOILE_BEND_LINEAR) { /* the damping follows the slope */
         double s = l / e->length;
         curve = e->stiffness * ((-138.492 * s + 205.158) * s - 78.166) / (e->length * e->length);
+    } else if (!e->bend && slope > 0) {
+        toile_stretch_law(l - e->length, e->curve, TOILE_STRETCH_KNEE * e->length, NULL, NULL, &curve, NULL);
+        curve *= e->stiffness;
     }
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {

@@ -12,28 +12,34 @@
  * second term takes T without the false tension: left in, they brake every rotation (k = 4000 N/m at 1 rev/s and
  * h = 1/240 s: half of the spin lost in 1 s, where backward Euler itself loses 13 %).
  *
+ * The law between C and T stiffens (force_stretch.h); k is its slope where C is.
+ *
  * Shear C = w_u . w_v keeps k (w_v; w_u)(w_v; w_u)' and drops the term with
  * d2C/dx2 C, which is indefinite whatever its sign. */
+#include "force_stretch.h"
 #include "kernels_table.h"
+#include "stretch_law.h"
 
 /* One stretch direction: adds force + K d to g, and H (6 numbers) = outer factor x u u' + inner x I. */
-TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 damping, v8 h, v8 turn,
+TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 curve, v8 damping, v8 h, v8 turn,
                           v8 H[6]) {
     v8 length = v8_max(v8_sqrt(v8_dot(w, w)), v8_set(1e-12));
     v8x3 u = v8_scale(1 / length, w);
     v8 parting = v8_dot(u, rate), turning = (v8_dot(rate, rate) - parting * parting) / length;
-    v8 tension = stiffness * (length - scale + damping * (parting + 0.5 * turn * turning));
-    v8 false_tension = stiffness * turn * turning * (0.5 * turn + damping);
+    v8 slope, strain = stretch_law(length - scale, curve, v8_set(TOILE_STRETCH_KNEE), &slope);
+    slope *= stiffness;
+    v8 tension = stiffness * strain + slope * damping * (parting + 0.5 * turn * turning);
+    v8 false_tension = slope * turn * turning * (0.5 * turn + damping);
     v8 across = v8_max(tension - false_tension, v8_set(0)) / length;
     v8 along = v8_dot(u, d);
-    v8 inner = h * h * across, outer = h * stiffness * (h + damping) - inner;
+    v8 inner = h * h * across, outer = h * slope * (h + damping) - inner;
     H[0] = outer * u.x * u.x + inner;
     H[1] = outer * u.x * u.y;
     H[2] = outer * u.x * u.z;
     H[3] = outer * u.y * u.y + inner;
     H[4] = outer * u.y * u.z;
     H[5] = outer * u.z * u.z + inner;
-    v8 pull = tension + (stiffness - across) * along;
+    v8 pull = tension + (slope - across) * along;
     return v8_blend(-pull, u, -across, d);
 }
 
@@ -66,8 +72,10 @@ void TOILE_KERNEL(toile_triangles)(const toile_evaluation *at, int begin, int en
         }
 
         v8 out[27], *uu = out + 6, *vv = out + 12, *uv = out + 18;
-        v8x3 gu = stretch(wu, ru, du, v8_load(t->stiff_u + e), v8_load(t->scale_u + e), damping, h, turn, uu);
-        v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), damping, h, turn, vv);
+        v8x3 gu = stretch(wu, ru, du, v8_load(t->stiff_u + e), v8_load(t->scale_u + e), v8_load(t->curve_u + e), damping, h,
+                          turn, uu);
+        v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), v8_load(t->curve_v + e), damping, h,
+                          turn, vv);
 
         v8 shear = ks * (v8_dot(wu, wv) + damping * (v8_dot(ru, wv) + v8_dot(wu, rv)) + v8_dot(du_shear, wv) +
                          v8_dot(wu, dv_shear));

@@ -11,6 +11,7 @@
 #include "model.h"
 
 #include "force_bend.h"
+#include "force_stretch.h"
 #include "order.h"
 
 #include <limits.h>
@@ -45,7 +46,7 @@ typedef struct builder {
     edge *edges;
     int edge_count;
     int *spring_pair;     /* given order, (spring_count x 2) */
-    double *spring_value; /* length, stiffness, damping */
+    double *spring_value; /* length, stiffness, damping, curve */
     int spring_count, spring_capacity, stretch_count, axial_count;
 } builder;
 
@@ -127,7 +128,19 @@ static double direction_modulus(const toile_fabric *f, double c, double s) {
     return 1 / (c * c * c * c / ku + s * s * s * s / kv + c * c * s * s / ks);
 }
 
-static toile_status add_spring(builder *b, int i, int j, double length, double stiffness, double damping,
+/* Stiffening along one direction of threads, per unit of strain (force_stretch.h). */
+static double thread_curve(double stiffening) {
+    return (stiffening - 1) / TOILE_STRETCH_KNEE;
+}
+
+/* Stiffening in direction (c, s): each thread's, by its part in the strain; shear does not stiffen. */
+static double direction_curve(const toile_fabric *f, double c, double s) {
+    double tiny = 1e-9, ku = fmax(f->stretch_warp, tiny), kv = fmax(f->stretch_weft, tiny);
+    return (c * c * c * c / ku * thread_curve(f->stiffening_warp) + s * s * s * s / kv * thread_curve(f->stiffening_weft)) *
+           direction_modulus(f, c, s);
+}
+
+static toile_status add_spring(builder *b, int i, int j, double length, double stiffness, double damping, double curve,
                                toile_error *error) {
     if (b->spring_count == b->spring_capacity) {
         int capacity = b->spring_capacity ? 2 * b->spring_capacity : 4096;
@@ -135,7 +148,7 @@ static toile_status add_spring(builder *b, int i, int j, double length, double s
         if (pair)
             b->spring_pair = pair;
         double *value =
-            toile_grow(b->memory, b->spring_value, 3 * (size_t)b->spring_count, 3 * (size_t)capacity, sizeof(double));
+            toile_grow(b->memory, b->spring_value, 4 * (size_t)b->spring_count, 4 * (size_t)capacity, sizeof(double));
         if (value)
             b->spring_value = value;
         if (!pair || !value)
@@ -145,9 +158,11 @@ static toile_status add_spring(builder *b, int i, int j, double length, double s
     int s = b->spring_count++;
     b->spring_pair[2 * s] = i;
     b->spring_pair[2 * s + 1] = j;
-    b->spring_value[3 * s] = length;
-    b->spring_value[3 * s + 1] = stiffness;
-    b->spring_value[3 * s + 2] = damping;
+    double *value = b->spring_value + 4 * s;
+    value[0] = length;
+    value[1] = stiffness;
+    value[2] = damping;
+    value[3] = curve;
     return TOILE_OK;
 }
 
@@ -177,7 +192,7 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
         const edge *e = &b->edges[i];
         if (is_diagonal(b, e))
             continue;
-        double length = edge_length(b, e), stiffness = 0, damping = 0;
+        double length = edge_length(b, e), stiffness = 0, damping = 0, curve = 0;
         for (int k = 0; k < 2 && e->triangle[k] >= 0; k++) {
             int t = e->triangle[k];
             const double *p = corner_uv(b, t, e->a), *q = corner_uv(b, t, e->b);
@@ -190,9 +205,11 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
                 area = quad / 2;
             }
             stiffness += modulus * area / (l * l);
+            curve += direction_curve(f, du / l, dv / l) * modulus * area / (l * l);
             damping += f->stretch_damping / (e->triangle[1] < 0 ? 1 : 2);
         }
-        toile_status status = add_spring(b, e->a, e->b, length, stiffness, damping, error);
+        curve /= stiffness * length;
+        toile_status status = add_spring(b, e->a, e->b, length, stiffness, damping, curve, error);
         if (status != TOILE_OK)
             return status;
     }
@@ -215,10 +232,10 @@ static toile_status add_shear_springs(builder *b, toile_error *error) {
         double length = edge_length(b, e);
         double other = hypot((o1[0] - o0[0]) * panel->scale_u, (o1[1] - o0[1]) * panel->scale_v);
         toile_status status =
-            add_spring(b, e->a, e->b, length, f->shear * length * length / area, f->stretch_damping, error);
+            add_spring(b, e->a, e->b, length, f->shear * length * length / area, f->stretch_damping, 0, error);
         if (status == TOILE_OK)
             status = add_spring(b, e->opposite[0], e->opposite[1], other, f->shear * other * other / area,
-                                f->stretch_damping, error);
+                                f->stretch_damping, 0, error);
         if (status != TOILE_OK)
             return status;
     }
@@ -230,12 +247,20 @@ static toile_status add_shear_springs(builder *b, toile_error *error) {
  * 4 k_b / L^2 x f(s) (thesis 3.8, 3.9). */
 static toile_status add_bend_spring(builder *b, int i, int j, double length, double k_b, double damping,
                                     toile_error *error) {
-    return add_spring(b, i, j, length, 4 * k_b / (length * length), damping, error);
+    return add_spring(b, i, j, length, 4 * k_b / (length * length), damping, 0, error);
+}
+
+/* Moment per curvature at 45 degrees; if the fabric leaves it open, that of an orthotropic sheet whose twist is the
+ * geometric mean of both. */
+static double bias_moment(const toile_fabric *f) {
+    return f->bend_bias > 0 ? f->bend_bias
+                            : 0.25 * (f->bend_warp + f->bend_weft) + 0.5 * sqrt(f->bend_warp * f->bend_weft);
 }
 
 /* The eight next-nearest neighbours of a grid particle (thesis 3.2). Connections overlap by half, so a strip of
  * width w in one direction gets k_b = B w / 2; and directions share the moment: with B0 along the threads and Bd
- * along both diagonals a bend along a thread feels B0 + Bd / 2, hence B0 = B - Bd / 2, Bd = 2/3 of the weaker B. */
+ * along both diagonals a bend along a thread feels B0 + Bd / 2 and one at 45 degrees Bd + (B0u + B0v) / 4. Hence
+ * Bd = (4 B_bias - B_u - B_v) / 3 and B0 = B - Bd / 2, with none below nothing. */
 static toile_status add_grid_bends(builder *b, const toile_garment *g, int base, toile_error *error) {
     const toile_panel *panel = &g->panels[0];
     const toile_fabric *f = &b->fabrics[panel->fabric];
@@ -245,7 +270,8 @@ static toile_status add_grid_bends(builder *b, const toile_garment *g, int base,
         v0 = fmin(v0, g->corner_uv[2 * i + 1]), v1 = fmax(v1, g->corner_uv[2 * i + 1]);
     }
     double du = (u1 - u0) / (g->nu - 1), dv = (v1 - v0) / (g->nv - 1), diagonal = hypot(du, dv);
-    double bd = 2.0 / 3.0 * fmin(f->bend_warp, f->bend_weft);
+    double bd = (4 * bias_moment(f) - f->bend_warp - f->bend_weft) / 3;
+    bd = fmin(fmax(bd, 0), 2 * fmin(f->bend_warp, f->bend_weft));
     double bu = f->bend_warp - bd / 2, bv = f->bend_weft - bd / 2;
     double lu = 2 * du * panel->scale_u, lv = 2 * dv * panel->scale_v;
     double ld = 2 * hypot(du * panel->scale_u, dv * panel->scale_v);
@@ -343,8 +369,8 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
     t->count = b->triangle_count;
     t->padded = round_up(t->count);
     int n = t->padded;
-    double **fields[] = {&t->a1,      &t->a2,      &t->b1,      &t->b2,     &t->area,   &t->scale_u,
-                         &t->scale_v, &t->stiff_u, &t->stiff_v, &t->stiff_s, &t->damping};
+    double **fields[] = {&t->a1,      &t->a2,      &t->b1,      &t->b2,      &t->area,    &t->scale_u, &t->scale_v,
+                         &t->stiff_u, &t->stiff_v, &t->stiff_s, &t->curve_u, &t->curve_v, &t->damping, &t->air};
     bool ok = true;
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
         ok = (*fields[k] = doubles(m->memory, n)) && ok;
@@ -370,7 +396,10 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
         t->stiff_u[i] = f->stretch_warp * t->area[i];
         t->stiff_v[i] = f->stretch_weft * t->area[i];
         t->stiff_s[i] = f->shear * t->area[i];
+        t->curve_u[i] = thread_curve(f->stiffening_warp);
+        t->curve_v[i] = thread_curve(f->stiffening_weft);
         t->damping[i] = f->stretch_damping;
+        t->air[i] = f->air;
         double *corner = t->corner + 6 * i;
         corner[0] = -(t->a1[i] + t->a2[i]);
         corner[1] = t->a1[i];
@@ -384,6 +413,9 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
             double share = t->area[i] / 3;
             m->mass[m->place[p]] += share * f->density;
             m->area[m->place[p]] += share;
+            m->air_area[m->place[p]] += share * f->air;
+            m->friction[m->place[p]] += share * f->friction; /* divided by the area in toile_model_build */
+            m->half_thickness[m->place[p]] = fmax(m->half_thickness[m->place[p]], 0.5 * f->thickness);
         }
     }
     return TOILE_OK;
@@ -565,7 +597,8 @@ static void make_couplings(const builder *b, toile_hinges *h, const int *hinge_e
         int hinge[3], count = 0;
         const toile_fabric *f = &b->fabrics[b->panel[t]->fabric];
         double tiny = 1e-12, bu = fmax(f->bend_warp, tiny), bv = fmax(f->bend_weft, tiny);
-        double stiffness[3] = {bu, bv, 2 * sqrt(bu * bv)};
+        /* bent at 45 degrees all three curvatures are k/2: B_bias = (B_u + B_v + D_uv) / 4 */
+        double stiffness[3] = {bu, bv, fmax(4 * bias_moment(f) - bu - bv, 0.05 * sqrt(bu * bv))};
         for (int c = 0; c < 3; c++) {
             int k = triangle_hinge[3 * t + c];
             if (k < 0)
@@ -649,7 +682,7 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
     s->bend_count = b->spring_count - b->axial_count;
     s->padded = s->axial_padded + round_up(s->bend_count);
     bool ok = (s->length = doubles(m->memory, s->padded)) && (s->stiffness = doubles(m->memory, s->padded)) &&
-              (s->damping = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
+              (s->damping = doubles(m->memory, s->padded)) && (s->curve = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
               (s->vertex[1] = ints(m->memory, s->padded));
     if (!ok)
         return toile_fail_memory(error, "the model's springs");
@@ -659,9 +692,10 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
         int k = i < b->axial_count ? i : s->axial_padded + i - b->axial_count;
         s->vertex[0][k] = m->place[b->spring_pair[2 * i]];
         s->vertex[1][k] = m->place[b->spring_pair[2 * i + 1]];
-        s->length[k] = b->spring_value[3 * i];
-        s->stiffness[k] = b->spring_value[3 * i + 1];
-        s->damping[k] = b->spring_value[3 * i + 2];
+        s->length[k] = b->spring_value[4 * i];
+        s->stiffness[k] = b->spring_value[4 * i + 1];
+        s->damping[k] = b->spring_value[4 * i + 2];
+        s->curve[k] = b->spring_value[4 * i + 3];
     }
     return TOILE_OK;
 }
@@ -933,8 +967,12 @@ toile_status toile_model_build(toile_memory *memory, const toile_settings *setti
     m->mass = doubles(memory, m->particle_count);
     m->inverse_mass = doubles(memory, m->particle_count);
     m->area = doubles(memory, m->particle_count);
+    m->air_area = doubles(memory, m->particle_count);
+    m->half_thickness = doubles(memory, m->particle_count);
+    m->friction = doubles(memory, m->particle_count);
     m->start = doubles(memory, 4 * m->particle_count);
-    if (!m->garment_begin || !m->place || !m->mass || !m->inverse_mass || !m->area || !m->start) {
+    if (!m->garment_begin || !m->place || !m->mass || !m->inverse_mass || !m->area || !m->air_area ||
+        !m->half_thickness || !m->friction || !m->start) {
         status = toile_fail_memory(error, "the model");
         goto out;
     }
@@ -953,8 +991,10 @@ toile_status toile_model_build(toile_memory *memory, const toile_settings *setti
         (status = make_springs(&b, m, error)) != TOILE_OK || (status = make_pattern(m, error)) != TOILE_OK ||
         (status = find_components(m, error)) != TOILE_OK)
         goto out;
-    for (int i = 0; i < m->particle_count; i++)
+    for (int i = 0; i < m->particle_count; i++) {
         m->inverse_mass[i] = 1 / m->mass[i];
+        m->friction[i] /= m->area[i];
+    }
 
 out:
     toile_free(memory, b.triangle);
@@ -980,6 +1020,8 @@ void toile_model_free(toile_model *m) {
     toile_springs *s = &m->springs;
     toile_pattern *p = &m->pattern;
     void *blocks[] = {m->component_begin, m->garment_begin,  m->place,         m->mass,       m->inverse_mass, m->area,         m->start,
+                      m->air_area,       m->half_thickness, m->friction,  t->curve_u,      t->curve_v,      t->air,
+                      s->curve,
                       t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
                       t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,
                       t->stiff_s,        t->damping,       t->corner,     h->vertex[0],    h->vertex[1],    h->vertex[2],
