@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "experiment.h"
 #include "progress.h"
+#include "validation.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 /* One function and one line for each. */
 
 static const experiment_entry EXPERIMENTS[] = {
+    {"validation", "closed forms and measurements", "both cloth models against physics, protocols a to j", experiment_validation},
     {NULL, NULL, NULL, NULL},
 };
 
