@@ -17,13 +17,13 @@ enum { INTEGRATOR_COUNT = sizeof INTEGRATORS / sizeof *INTEGRATORS };
 
 static void fall(validation *v, int model, int integrator) {
     enum { STEPS = 60 };
-    double h = 1.0 / 240, t = STEPS * h, worst = 0, lowest = INFINITY, highest = -INFINITY;
+    double h = 1.0 / 1000, t = STEPS * h, worst = 0, lowest = INFINITY, highest = -INFINITY;
     double expected = -0.5 * G * t * t - INTEGRATORS[integrator].late * 0.5 * G * h * t;
-    bool first = integrator == 0;
+    bool first = integrator == 0; /* the rest with soft cloth: the explicit ones need it */
     sheet s = sheet_open(v, model, h);
     sheet_set(&s, "integrator", INTEGRATORS[integrator].name);
     sheet_set(&s, "solver_tolerance", "1e-12");
-    sheet_fabric(&s, 0.2, first ? 4000 : 50, first ? 50 : 5, first ? 1e-5 : 1e-6);
+    sheet_fabric(&s, 0.2, first ? 4000 : 50, first ? 50 : 5, first ? 1e-5 : 1e-7);
     sheet_mesh(&s, M2, 13, 9, (double[]){0, 0, 0}, (double[]){1.2, 0, 0}, (double[]){0, 0.8, 0}, 0);
     sheet_build(&s);
     sheet_advance(&s, STEPS);
@@ -42,23 +42,33 @@ static void fall(validation *v, int model, int integrator) {
 
 /* ---- c: order of convergence ---- */
 
-/* Positions after 0.24 s of a soft sheet that is let go stretched and sheared, held at one side. */
+/* Positions after 0.24 s of a soft sheet that hangs in a frame, stretched by 10 %: everything stays taut and smooth. */
 static void swing(validation *v, int model, const char *integrator, int steps, double *x) {
+    enum { NU = 5, NV = 6 };
+    double start[NU * NV][3], uv[NU * NV][2];
+    int triangles[2 * (NU - 1) * (NV - 1)][3], edge[NU * NV], held = 0, faces = 0;
+    for (int i = 0; i < NU * NV; i++) {
+        int a = i % NU, b = i / NU;
+        uv[i][0] = 0.1 * a, uv[i][1] = 0.1 * b;
+        start[i][0] = 1.1 * uv[i][0], start[i][1] = 1.1 * uv[i][1], start[i][2] = 0;
+        if (a == 0 || b == 0 || a == NU - 1 || b == NV - 1)
+            edge[held++] = i;
+        if (a == NU - 1 || b == NV - 1)
+            continue;
+        memcpy(triangles[faces++], (int[]){i, i + 1, i + 1 + NU}, sizeof *triangles);
+        memcpy(triangles[faces++], (int[]){i, i + 1 + NU, i + NU}, sizeof *triangles);
+    }
     sheet s = sheet_open(v, model, 0.24 / steps);
     sheet_set(&s, "integrator", integrator);
     sheet_set(&s, "solver_tolerance", "1e-12");
-    sheet_set(&s, "newton_tolerance", "1e-9");
+    sheet_set(&s, "newton_tolerance", "1e-8");
     sheet_set(&s, "aimex_threshold", "0.008");
-    sheet_set(&s, "gravity", "0,0,0");
-    sheet_fabric(&s, 0.2, 5, 1, 1e-5);
-    sheet_damping(&s, 0.02, 0.02);
-    sheet_mesh(&s, M2, 6, 5, (double[]){0, 0, 0}, (double[]){0.5, 0, 0}, (double[]){0, 0.4, 0}, 0);
-    sheet_hold_columns(&s, 0, 1);
+    sheet_set(&s, "gravity", "0.3,0.2,-1");
+    sheet_fabric(&s, 0.5, 5, 0.1, 1e-8);
+    sheet_damping(&s, 0.01, 0.01);
+    sheet_triangles(&s, NU * NV, start[0], uv[0], faces, triangles[0]);
+    sheet_hold(&s, held, edge);
     sheet_build(&s);
-    for (int i = 0; i < 30 && !s.bad; i++) { /* stretched by 30 %: every connection stays taut, so forces are smooth */
-        double *p = sheet_x(&s, i);
-        p[0] *= 1.3, p[1] *= 1.3, p[2] = 0.02 * p[0];
-    }
     sheet_advance(&s, steps);
     for (int i = 0; i < 90; i++)
         x[i] = s.bad ? NAN : sheet_x(&s, i / 3)[i % 3];
@@ -79,15 +89,15 @@ static void convergence(validation *v) {
         double exact[90], x[90];
         swing(v, m, "rk4", 1536, exact);
         for (int i = 0; i < INTEGRATOR_COUNT && !experiment_stopping(v->e); i++) {
-            double error[3];
+            double error[2];
             int at = plot_series(p, m ? NULL : INTEGRATORS[i].name, PLOT_LINE_POINTS);
-            for (int k = 0; k < 3; k++) {
+            for (int k = 0; k < 2; k++) {
                 int steps = (INTEGRATORS[i].order == 4 ? 48 : 96) << k;
                 swing(v, m, INTEGRATORS[i].name, steps, x);
                 error[k] = apart(x, exact);
                 plot_add(p, at, 0.24 / steps, error[k]);
             }
-            validation_band(v, "c", m, experiment_text("order of %s", INTEGRATORS[i].name), log2(error[1] / error[2]),
+            validation_band(v, "c", m, experiment_text("order of %s", INTEGRATORS[i].name), log2(error[0] / error[1]),
                             INTEGRATORS[i].order - 0.25, INTEGRATORS[i].order + 0.25);
         }
     }

@@ -88,12 +88,13 @@ void validation_cantilever(validation *v) {
 
 /* ---- b: heart loop ---- */
 
-/* Height over length of a strip whose ends are held together, leaving upwards. It starts as a ring that stands on the clamp and
- * falls over itself to both sides. */
+/* Height over length of a strip whose ends are held together, leaving upwards. Two columns are held at each end, half a cell
+ * before and half a cell behind the clamp: the hinges of the inner ones bend the half cell on either side of them, so the bend
+ * begins at the clamp. (Held at the clamp itself, a perfect chain of 80 links is 6 % too high.) */
 static double heart(validation *v, int model, double gamma, int n, double *x, double *z) {
-    double density = 0.2, length = 0.3, du = length / n, origin[3] = {0, 0, 0}, u[3] = {length + 2 * du, 0, 0};
+    double density = 0.2, length = 0.3, du = length / n, origin[3] = {0, 0, 0}, u[3] = {length + du, 0, 0};
     double across[3] = {0, 0.05 * length, 0};
-    int nv = (int)(0.05 * n + 0.5) + 1, columns = n + 3;
+    int nv = (int)(0.05 * n + 0.5) + 1, columns = n + 2;
     sheet s = sheet_open(v, model, 1.0 / 60);
     sheet_fabric(&s, density, 4000, 200, density * G * pow(length, 3) / gamma);
     sheet_damping(&s, 0.002, 0.02);
@@ -104,11 +105,11 @@ static double heart(validation *v, int model, double gamma, int n, double *x, do
     double rx[41], rz[41];
     reference_heart(0, 40, rx, rz);
     for (int i = 0; i < columns && !s.bad; i++) {
-        double at = fmin(fmax((i - 1) * du / length, 0), 1), half = at <= 0.5 ? at : 1 - at, k = half * 80;
+        double at = fmin(fmax((i - 0.5) * du / length, 0), 1), half = at <= 0.5 ? at : 1 - at, k = half * 80;
         int j = (int)k < 39 ? (int)k : 39;
         double px = rx[j] + (k - j) * (rx[j + 1] - rx[j]), pz = rz[j] + (k - j) * (rz[j + 1] - rz[j]);
-        if (i == 0 || i == columns - 1) /* below the clamp */
-            px = 0, pz = -du / length;
+        if (i < 2 || i > columns - 3)
+            px = 0, pz = (i == 0 || i == columns - 1 ? -0.5 : 0.5) * du / length;
         for (int w = 0; w < s.nv; w++) {
             double *p = sheet_x(&s, i + w * s.nu);
             p[0] = length * (at <= 0.5 ? px : -px), p[2] = length * pz;
@@ -119,7 +120,7 @@ static double heart(validation *v, int model, double gamma, int n, double *x, do
         for (int w = 0; w < s.nv; w++)
             for (int c = 0; c < 2; c++) { /* in the order of sheet_hold_columns */
                 double *t = targets[e] + 3 * (2 * w + c);
-                t[0] = 0, t[1] = across[1] * w / (s.nv - 1), t[2] = (e == 0) == (c == 0) ? -du : 0;
+                t[0] = 0, t[1] = across[1] * w / (s.nv - 1), t[2] = (e == 0) == (c == 0) ? -du / 2 : du / 2;
             }
     if (!s.bad && toile_move_pin(s.world, pin, targets[0]) >= 0 && toile_move_pin(s.world, far, targets[1]) >= 0)
         toile_place_inputs(s.world);
@@ -149,7 +150,7 @@ void validation_heart(validation *v) {
             double found = heart(v, m, GAMMAS[g], n, x, z);
             validation_within(v, "b", m, experiment_text("height / L of the heart loop at Gamma %g", GAMMAS[g]), found, expected, 0.04);
             int points = plot_series(panels[g], VALIDATION_MODELS[m], PLOT_POINTS);
-            for (int i = 0; i <= n && i < 81; i++)
+            for (int i = 0; i < n && i < 81; i++)
                 plot_add(panels[g], points, x[i], z[i]);
         }
     }
@@ -163,19 +164,33 @@ static double catenary(validation *v, int model, double length, int n, double *p
     double density = 0.2, width = length * M / n, origin[3] = {-length / 2, 0, 0}, u[3] = {length, 0, 0}, w[3] = {0, width, 0};
     sheet s = sheet_open(v, model, 1.0 / 50);
     sheet_set(&s, "linear_solver", "cholmod"); /* slack connections never come to rest on what an iteration leaves over */
-    sheet_fabric(&s, density, 20000, 100, density * G * pow(length, 3) / 1e6); /* rho g L / k < 2e-4 */
+    sheet_fabric(&s, density, 8000, 100, density * G * pow(length, 3) / 1e6); /* rho g L / k < 5e-4 */
     sheet_damping(&s, 0.002, 0.002);
     sheet_mesh(&s, M2, n + 1, M + 1, origin, u, w, 0);
-    int left = sheet_hold_columns(&s, 0, 1);
-    sheet_hold_columns(&s, n, n + 1);
+    int left = sheet_hold_columns(&s, 0, 1), right = sheet_hold_columns(&s, n, n + 1);
     sheet_build(&s);
-    for (int f = 1; f <= 50 && !s.bad; f++) {
-        double target[3 * (M + 1)];
-        for (int j = 0; j <= M; j++)
-            target[3 * j] = -length / 2 + (length - 1) * f / 50, target[3 * j + 1] = width * j / M, target[3 * j + 2] = 0;
-        toile_move_pin(s.world, left, target);
-        sheet_advance(&s, 1);
+    /* starts as the arc of a circle: pushed together from flat, a strip without bend could fold into pleats */
+    double low = 1e-6, high = PI;
+    for (int i = 0; i < 100; i++) { /* half angle: sin(a) / a = 1 / length */
+        double mid = 0.5 * (low + high);
+        if (sin(mid) / mid > 1 / length)
+            low = mid;
+        else
+            high = mid;
     }
+    double radius = length / (2 * low), target[3 * (M + 1)];
+    for (int i = 0; i <= n && !s.bad; i++)
+        for (int j = 0; j <= M; j++) {
+            double angle = low * (2.0 * i / n - 1), *p = sheet_x(&s, i + j * (n + 1));
+            p[0] = radius * sin(angle), p[2] = radius * (cos(low) - cos(angle));
+        }
+    for (int side = 0; side < 2 && !s.bad; side++) {
+        for (int j = 0; j <= M; j++)
+            target[3 * j] = side - 0.5, target[3 * j + 1] = width * j / M, target[3 * j + 2] = 0;
+        toile_move_pin(s.world, side ? right : left, target);
+    }
+    if (!s.bad)
+        toile_place_inputs(s.world);
     sheet_settle(&s, 20, 1e-4);
     double sag = -sheet_column(&s, n / 2, 2);
     *pull = 0;
@@ -233,6 +248,7 @@ static double hang(validation *v, int model, mesh_kind kind, int n, double strai
     return found / (strain / 2);
 }
 
+/* Shear is 0.005 of stretch: the diagonals of a spring grid add to its stretch, by up to 2 G / k. */
 void validation_stretch(validation *v) {
     static const double STRAINS[] = {0.01, 0.05};
     plot *p = plot_create("e: stretch under own weight", "N", "elongation / (rho g L^2 / 2 k)");
@@ -250,7 +266,7 @@ void validation_stretch(validation *v) {
                                   "(Van Gelder 1998)"
                                 : NULL;
                 for (int n = 20; n <= (v->e->quick ? 20 : 80) && !experiment_stopping(v->e); n *= 2) {
-                    double found = hang(v, m, kind, n, STRAINS[e], 0.0125);
+                    double found = hang(v, m, kind, n, STRAINS[e], 0.005);
                     validation_within(v, "e", m, experiment_text("elongation, w %g, %s, N %d", STRAINS[e], VALIDATION_MESHES[kind], n), found,
                                       1, kind == M3 ? 0.05 : 0.01);
                     plot_add(p, points, n, found);

@@ -14,8 +14,8 @@
  *
  * The law between C and T stiffens (force_stretch.h); k is its slope where C is.
  *
- * Shear C = w_u . w_v keeps k (w_v; w_u)(w_v; w_u)' and drops the term with
- * d2C/dx2 C, which is indefinite whatever its sign. */
+ * Shear C (force_stretch.h) keeps k (p; q)(p; q)' with its gradients p, q and drops the term with d2C/dx2 C, which is
+ * indefinite whatever its sign. */
 #include "force_stretch.h"
 #include "kernels_table.h"
 #include "stretch_law.h"
@@ -41,6 +41,15 @@ TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 
     H[5] = outer * u.z * u.z + inner;
     v8 pull = tension + (slope - across) * along;
     return v8_blend(-pull, u, -across, d);
+}
+
+/* C of the shear and its gradients by w_u and w_v. */
+TOILE_INLINE v8 shear_gradients(v8x3 wu, v8x3 wv, v8x3 *p, v8x3 *q) {
+    v8 least = v8_set(TOILE_SHEAR_FLOOR * TOILE_SHEAR_FLOOR), zero = v8_set(0), u2 = v8_dot(wu, wu), v2 = v8_dot(wv, wv);
+    v8 uu = v8_max(u2, least), vv = v8_max(v2, least), m = 1 / v8_sqrt(v8_sqrt(uu * vv)), c = m * v8_dot(wu, wv);
+    *p = v8_blend(m, wv, v8_select(u2 > least, -0.5 * c / uu, zero), wu);
+    *q = v8_blend(m, wu, v8_select(v2 > least, -0.5 * c / vv, zero), wv);
+    return c;
 }
 
 TOILE_INLINE v8x3 derivative(v8 c1, v8 c2, v8x3 d1, v8x3 d2) {
@@ -77,19 +86,20 @@ void TOILE_KERNEL(toile_triangles)(const toile_evaluation *at, int begin, int en
         v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), v8_load(t->curve_v + e), damping, h,
                           turn, vv);
 
-        v8 shear = ks * (v8_dot(wu, wv) + damping * (v8_dot(ru, wv) + v8_dot(wu, rv)) + v8_dot(du_shear, wv) +
-                         v8_dot(wu, dv_shear));
-        gu = v8_sub(gu, v8_scale(shear, wv));
-        gv = v8_sub(gv, v8_scale(shear, wu));
+        v8x3 p, q;
+        v8 c = shear_gradients(wu, wv, &p, &q);
+        v8 shear = ks * (c + damping * (v8_dot(ru, p) + v8_dot(q, rv)) + v8_dot(du_shear, p) + v8_dot(q, dv_shear));
+        gu = v8_sub(gu, v8_scale(shear, p));
+        gv = v8_sub(gv, v8_scale(shear, q));
         v8 factor = h_shear * ks * (h_shear + damping);
-        v8x3 fu = v8_scale(factor, wu), fv = v8_scale(factor, wv);
-        uu[0] += fv.x * wv.x, uu[1] += fv.x * wv.y, uu[2] += fv.x * wv.z;
-        uu[3] += fv.y * wv.y, uu[4] += fv.y * wv.z, uu[5] += fv.z * wv.z;
-        vv[0] += fu.x * wu.x, vv[1] += fu.x * wu.y, vv[2] += fu.x * wu.z;
-        vv[3] += fu.y * wu.y, vv[4] += fu.y * wu.z, vv[5] += fu.z * wu.z;
-        uv[0] = fv.x * wu.x, uv[1] = fv.x * wu.y, uv[2] = fv.x * wu.z;
-        uv[3] = fv.y * wu.x, uv[4] = fv.y * wu.y, uv[5] = fv.y * wu.z;
-        uv[6] = fv.z * wu.x, uv[7] = fv.z * wu.y, uv[8] = fv.z * wu.z;
+        v8x3 fp = v8_scale(factor, p), fq = v8_scale(factor, q);
+        uu[0] += fp.x * p.x, uu[1] += fp.x * p.y, uu[2] += fp.x * p.z;
+        uu[3] += fp.y * p.y, uu[4] += fp.y * p.z, uu[5] += fp.z * p.z;
+        vv[0] += fq.x * q.x, vv[1] += fq.x * q.y, vv[2] += fq.x * q.z;
+        vv[3] += fq.y * q.y, vv[4] += fq.y * q.z, vv[5] += fq.z * q.z;
+        uv[0] = fp.x * q.x, uv[1] = fp.x * q.y, uv[2] = fp.x * q.z;
+        uv[3] = fp.y * q.x, uv[4] = fp.y * q.y, uv[5] = fp.y * q.z;
+        uv[6] = fp.z * q.x, uv[7] = fp.z * q.y, uv[8] = fp.z * q.z;
         out[0] = gu.x, out[1] = gu.y, out[2] = gu.z;
         out[3] = gv.x, out[4] = gv.y, out[5] = gv.z;
 

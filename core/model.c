@@ -183,8 +183,81 @@ static double edge_length(const builder *b, const edge *e) {
     return length;
 }
 
+/* Inverse of a symmetric positive definite matrix, by Gauss-Jordan. */
+static void invert_3(double a[3][3]) {
+    for (int p = 0; p < 3; p++) {
+        double pivot = 1 / a[p][p];
+        a[p][p] = 1;
+        for (int j = 0; j < 3; j++)
+            a[p][j] *= pivot;
+        for (int i = 0; i < 3; i++) {
+            double factor = a[i][p];
+            if (i == p)
+                continue;
+            a[i][p] = 0;
+            for (int j = 0; j < 3; j++)
+                a[i][j] -= factor * a[p][j];
+        }
+    }
+}
+
+/* Moduli of springs along the three edges of a triangle (edge c from corner c to the next), N/m, that together are nearest to
+ * the fabric: a spring in direction (c, s) has the stiffness w d d', d = (c^2, s^2, c s), by strains (u, v, shear angle), and
+ * sum w d d' is to be diag(k_u, k_v, G), in least squares with no w below nothing. (Van Gelder's (1998) springs, modulus x
+ * area / length^2 of each edge on its own, let an irregular mesh stretch two to three times too far: where shear is soft
+ * against stretch, as in all woven cloth, an edge a little off the thread has next to no modulus of its own.) */
+static void triangle_moduli(const builder *b, int t, double w[3]) {
+    const toile_fabric *f = &b->fabrics[b->panel[t]->fabric];
+    const double *uv = b->uv + 6 * t;
+    double d[3][3], A[3][3], r[3], best = INFINITY;
+    for (int e = 0; e < 3; e++) {
+        const double *p = uv + 2 * e, *q = uv + 2 * ((e + 1) % 3);
+        double du = q[0] - p[0], dv = q[1] - p[1], l2 = du * du + dv * dv;
+        d[e][0] = du * du / l2, d[e][1] = dv * dv / l2, d[e][2] = du * dv / l2;
+        r[e] = d[e][0] * d[e][0] * f->stretch_warp + d[e][1] * d[e][1] * f->stretch_weft + d[e][2] * d[e][2] * f->shear;
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            double product = d[i][0] * d[j][0] + d[i][1] * d[j][1] + d[i][2] * d[j][2];
+            A[i][j] = product * product;
+        }
+    w[0] = w[1] = w[2] = 0;
+    for (int used = 1; used < 8; used++) { /* every choice of springs; the best that needs none below nothing */
+        double M[3][3], x[3], error = 0;
+        bool good = true;
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                M[i][j] = (used >> i & 1) && (used >> j & 1) ? A[i][j] * (i == j ? 1 + 1e-12 : 1) : i == j;
+        invert_3(M);
+        for (int i = 0; i < 3; i++) {
+            x[i] = 0;
+            for (int j = 0; j < 3; j++)
+                x[i] += (used >> i & 1) && (used >> j & 1) ? M[i][j] * r[j] : 0;
+            good = good && x[i] >= 0;
+        }
+        for (int i = 0; i < 3; i++) { /* |sum w d d' - C|^2 less |C|^2 */
+            error -= 2 * x[i] * r[i];
+            for (int j = 0; j < 3; j++)
+                error += x[i] * A[i][j] * x[j];
+        }
+        if (good && error < best) {
+            best = error;
+            memcpy(w, x, sizeof x);
+        }
+    }
+}
+
+static int edge_of(const builder *b, int t, int p, int q) {
+    for (int e = 0; e < 2; e++) {
+        int a = b->triangle[3 * t + e], c = b->triangle[3 * t + e + 1];
+        if ((a == p && c == q) || (a == q && c == p))
+            return e;
+    }
+    return 2;
+}
+
 /* Stretch along every edge. A side of the edge adds modulus x (area it stands for) / length^2: for a grid that is
- * k_u x width / length, half at the border; for triangles it is Van Gelder's (1998) spring. The diagonals of quads
+ * k_u x width / length, half at the border; for other triangles see triangle_moduli. The diagonals of quads
  * stiffen a sheet that is pulled both ways by up to 2 G; pulled one way it narrows and they go slack, so nothing is taken
  * off for them. */
 static toile_status add_stretch_springs(builder *b, toile_error *error) {
@@ -203,6 +276,10 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
                 int twin = t + 1 < b->triangle_count && b->quad_of[t + 1] == b->quad_of[t] ? t + 1 : t - 1;
                 double quad = area + material_area(b->uv + 6 * twin);
                 area = quad / 2;
+            } else {
+                double w[3];
+                triangle_moduli(b, t, w);
+                modulus = fmax(w[edge_of(b, t, e->a, e->b)], 1e-9);
             }
             stiffness += modulus * area / (l * l);
             curve += direction_curve(f, du / l, dv / l) * modulus * area / (l * l);
@@ -488,24 +565,6 @@ static void raise_eigenvalues(double a[3][3], double least) {
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             a[i][j] = v[i][0] * value[0] * v[j][0] + v[i][1] * value[1] * v[j][1] + v[i][2] * value[2] * v[j][2];
-}
-
-/* Inverse of a symmetric positive definite matrix, by Gauss-Jordan. */
-static void invert_3(double a[3][3]) {
-    for (int p = 0; p < 3; p++) {
-        double pivot = 1 / a[p][p];
-        a[p][p] = 1;
-        for (int j = 0; j < 3; j++)
-            a[p][j] *= pivot;
-        for (int i = 0; i < 3; i++) {
-            double factor = a[i][p];
-            if (i == p)
-                continue;
-            a[i][p] = 0;
-            for (int j = 0; j < 3; j++)
-                a[i][j] -= factor * a[p][j];
-        }
-    }
 }
 
 /* Q is kept at `least` times P or more, in the metric of P (both symmetric, P positive definite). */

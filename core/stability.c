@@ -43,8 +43,8 @@ static element triangle_element(const toile_model *m, part p, int e) {
         out.stiffness *= 1 + 2 * TOILE_STRETCH_KNEE * fmax((p == WARP ? t->curve_u : t->curve_v)[e], 0);
     for (int c = 0; c < 3; c++) {
         out.vertex[c] = t->vertex[c][e];
-        double across = a[c] * t->scale_v[e],
-               along = b[c] * t->scale_u[e]; /* shear: a w_v + b w_u, at right angles */
+        double ratio = sqrt(t->scale_v[e] / t->scale_u[e]);
+        double across = a[c] * ratio, along = b[c] / ratio; /* shear: a p + b q, at right angles (force_stretch.h) */
         out.gradient[c] = p == WARP   ? fabs(a[c])
                           : p == WEFT ? fabs(b[c])
                                       : sqrt(across * across + along * along);
