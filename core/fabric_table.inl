@@ -16,7 +16,7 @@ REAL(bend_warp, 1e-5, 0.0, 10.0, 1e-7, 1e-3, "N m", "fabric", "Bend, warp",
 REAL(bend_weft, 1e-5, 0.0, 10.0, 1e-7, 1e-3, "N m", "fabric", "Bend, weft",
      "Moment per width and per unit of curvature when the weft is bent")
 REAL(bend_bias, 0.0, 0.0, 10.0, 0.0, 1e-3, "N m", "fabric", "Bend, bias",
-     "The same when it is bent at 45 degrees to both; 0: as warp and weft suggest")
+     "The same when it is bent at 45 degrees to both; 0: as warp and weft suggest, and the continuum takes no less than that")
 REAL(stretch_damping, 0.002, 0.0, 10.0, 0.0, 0.02, "s", "fabric", "Stretch damping",
      "Decay time of stretch and shear: what is stretched and let go is back to a third (1/e) after this; a swing of f hertz has "
      "the damping ratio pi x f x this. Falling and turning are not braked")

@@ -656,8 +656,10 @@ static void make_couplings(const builder *b, toile_hinges *h, const int *hinge_e
         int hinge[3], count = 0;
         const toile_fabric *f = &b->fabrics[b->panel[t]->fabric];
         double tiny = 1e-12, bu = fmax(f->bend_warp, tiny), bv = fmax(f->bend_weft, tiny);
-        /* bent at 45 degrees all three curvatures are k/2: B_bias = (B_u + B_v + D_uv) / 4 */
-        double stiffness[3] = {bu, bv, fmax(4 * bias_moment(f) - bu - bv, 0.05 * sqrt(bu * bv))};
+        /* Bent at 45 degrees all three curvatures are k/2: B_bias = (B_u + B_v + D_uv) / 4. A twist softer than the mean of both
+         * threads is not to be had: on alternating diagonals the bound of couple_triangle would then stiffen the roll by up to
+         * 28 % and let patterns through. */
+        double stiffness[3] = {bu, bv, fmax(4 * bias_moment(f) - bu - bv, 2 * sqrt(bu * bv))};
         for (int c = 0; c < 3; c++) {
             int k = triangle_hinge[3 * t + c];
             if (k < 0)
