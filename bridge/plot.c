@@ -123,8 +123,8 @@ unsigned plot_colour(int number) {
     /* Okabe and Ito's set, which colour-blind readers tell apart, and darker ones after it */
     static const unsigned COLOURS[] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9,
                                        0x000000, 0x8c510a, 0x6a3d9a, 0x7f7f7f, 0x1b7837, 0xb2182b};
-    enum { COUNT = sizeof COLOURS / sizeof *COLOURS };
-    return COLOURS[(unsigned)number % COUNT];
+    _Static_assert(sizeof COLOURS / sizeof *COLOURS == PLOT_COLOURS, "as many as plot.h says");
+    return COLOURS[(unsigned)number % PLOT_COLOURS];
 }
 
 /* ---- axes ---- */
@@ -255,7 +255,8 @@ static void write_frame(FILE *file, const plot *p, const axis *x, const axis *y)
     char turned[96];
     write_ticks(file, x, y, true);
     write_ticks(file, x, y, false);
-    fprintf(file, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", x->from, y->to, y->from, x->to);
+    fprintf(file, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", x->from, y->to,
+            y->from, x->to);
     write_text(file, 0.5 * (x->from + x->to), y->from + 34, "text-anchor=\"middle\"", p->x_label);
     double at_x = x->from - LEFT + 13, at_y = 0.5 * (y->from + y->to);
     snprintf(turned, sizeof turned, "text-anchor=\"middle\" transform=\"rotate(-90 %.1f %.1f)\"", at_x, at_y);
@@ -271,22 +272,43 @@ static void write_curve(FILE *file, const curve *c, int number, const axis *x, c
             double at[2] = {c->xy[2 * k], c->xy[2 * k + 1]};
             bool good = usable(x, at[0]) && usable(y, at[1]);
             if (good) {
-                fprintf(file, "%s%c%.1f %.1f", any ? "" : "<path d=\"", drawing ? 'L' : 'M', place(x, at[0]), place(y, at[1]));
+                fprintf(file, "%s%c%.1f %.1f", any ? "" : "<path d=\"", drawing ? 'L' : 'M', place(x, at[0]),
+                        place(y, at[1]));
                 any = true;
             }
             drawing = good;
         }
         if (any)
-            fprintf(file, "\" fill=\"none\" stroke=\"#%06x\" stroke-width=\"1.6\" stroke-linejoin=\"round\"%s/>\n", colour,
-                    c->style == PLOT_DASHED ? " stroke-dasharray=\"6 4\"" : "");
+            fprintf(file,
+                    "\" fill=\"none\" stroke=\"#%06x\" stroke-width=\"1.6\" stroke-linejoin=\"round\"%s/>\n",
+                    colour, c->style == PLOT_DASHED ? " stroke-dasharray=\"6 4\"" : "");
     }
     for (int k = 0; dots && k < c->count; k++)
         if (usable(x, c->xy[2 * k]) && usable(y, c->xy[2 * k + 1]))
             fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\" fill=\"#%06x\" fill-opacity=\"0.7\"/>\n",
-                    place(x, c->xy[2 * k]), place(y, c->xy[2 * k + 1]), c->count > 100 ? "1.6" : "2.8", colour);
+                    place(x, c->xy[2 * k]), place(y, c->xy[2 * k + 1]), c->count > 100 ? "1.6" : "2.8",
+                    colour);
 }
 
-/* Lines one under the other in the corner where the fewest points are. */
+/* How much of a curve lies in a rectangle: its points, and for lines some between them. */
+static int points_inside(const curve *c, const axis *x, const axis *y, double left, double top, double width,
+                         double height) {
+    int inside = 0, between = c->style == PLOT_POINTS ? 1 : 16;
+    for (int j = 0; j < c->count; j++) {
+        const double *at = &c->xy[2 * j], *next = &c->xy[2 * (j + 1 < c->count ? j + 1 : j)];
+        if (!usable(x, at[0]) || !usable(y, at[1]) || !usable(x, next[0]) || !usable(y, next[1]))
+            continue;
+        for (int k = 0; k < between; k++) {
+            double t = (double)k / between;
+            double px = (1 - t) * place(x, at[0]) + t * place(x, next[0]) - left;
+            double py = (1 - t) * place(y, at[1]) + t * place(y, next[1]) - top;
+            inside += px > 0 && px < width && py > 0 && py < height;
+        }
+    }
+    return inside;
+}
+
+/* Lines one under the other in the corner where the least of the curves is. */
 static void write_legend(FILE *file, const plot *p, const axis *x, const axis *y) {
     int lines = 0;
     size_t longest = 0;
@@ -303,55 +325,62 @@ static void write_legend(FILE *file, const plot *p, const axis *x, const axis *y
         double left = k % 2 ? x->from + 6 : x->to - width - 6, top = k / 2 ? y->from - height - 6 : y->to + 6;
         int inside = 0;
         for (int i = 0; i < p->curve_count; i++)
-            for (int j = 0; j < p->curves[i].count; j++) {
-                const double *at = &p->curves[i].xy[2 * j];
-                if (!usable(x, at[0]) || !usable(y, at[1]))
-                    continue;
-                double px = place(x, at[0]) - left, py = place(y, at[1]) - top;
-                inside += px > -4 && px < width + 4 && py > -4 && py < height + 4;
-            }
+            inside += points_inside(&p->curves[i], x, y, left - 4, top - 4, width + 8, height + 8);
         if (best < 0 || inside < best)
             best = inside, corner = k;
     }
-    double left = corner % 2 ? x->from + 6 : x->to - width - 6, top = corner / 2 ? y->from - height - 6 : y->to + 6;
-    fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#fff\" fill-opacity=\"0.8\"/>\n", left, top,
-            width, height);
+    double left = corner % 2 ? x->from + 6 : x->to - width - 6,
+           top = corner / 2 ? y->from - height - 6 : y->to + 6;
+    fprintf(
+        file,
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#fff\" fill-opacity=\"0.8\"/>\n",
+        left, top, width, height);
     for (int i = 0, line = 0; i < p->curve_count; i++) {
         const curve *c = &p->curves[i];
         if (!c->name[0])
             continue;
         double at = top + 12 + 16 * line++;
         if (c->style != PLOT_POINTS)
-            fprintf(file, "<path d=\"M%.1f %.1fh20\" stroke=\"#%06x\" stroke-width=\"1.6\"%s/>\n", left + 4, at, plot_colour(i),
-                    c->style == PLOT_DASHED ? " stroke-dasharray=\"6 4\"" : "");
+            fprintf(file, "<path d=\"M%.1f %.1fh20\" stroke=\"#%06x\" stroke-width=\"1.6\"%s/>\n", left + 4,
+                    at, plot_colour(i), c->style == PLOT_DASHED ? " stroke-dasharray=\"6 4\"" : "");
         if (c->style == PLOT_POINTS || c->style == PLOT_LINE_POINTS)
-            fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"#%06x\"/>\n", left + 14, at, plot_colour(i));
+            fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"#%06x\"/>\n", left + 14, at,
+                    plot_colour(i));
         write_text(file, left + 28, at + 4, "", c->name);
     }
 }
 
-/* Segments of one colour and width in one path, in the order given: later ones are on top. */
+/* Segments of one colour and width in one path, in the order given: later ones are on top. A dot is a line of
+ * no length with a round cap. */
 static void write_segments(FILE *file, const plot *p, const axis *x, const axis *y) {
     for (int i = 0; i < p->segment_count;) {
         const segment *first = &p->segments[i];
         fputs("<path d=\"", file);
-        for (; i < p->segment_count && p->segments[i].colour == first->colour && p->segments[i].width == first->width; i++) {
+        for (; i < p->segment_count; i++) {
             const segment *s = &p->segments[i];
-            fprintf(file, "M%.1f %.1fL%.1f %.1f", place(x, s->x0), place(y, s->y0), place(x, s->x1), place(y, s->y1));
+            if (s->colour != first->colour || s->width != first->width)
+                break;
+            fprintf(file, "M%.1f %.1f", place(x, s->x0), place(y, s->y0));
+            if (s->x0 == s->x1 && s->y0 == s->y1)
+                fputs("h0", file);
+            else
+                fprintf(file, "L%.1f %.1f", place(x, s->x1), place(y, s->y1));
         }
-        fprintf(file, "\" stroke=\"#%06x\" stroke-width=\"%g\" stroke-linecap=\"round\"/>\n", first->colour & 0xffffff,
-                first->width);
+        fprintf(file, "\" stroke=\"#%06x\" stroke-width=\"%g\" stroke-linecap=\"round\"/>\n",
+                first->colour & 0xffffff, first->width);
     }
 }
 
 static void write_panel(FILE *file, const plot *p, int number, double left, double top) {
     axis x, y;
     make_axes(p, left, top, &x, &y);
-    write_text(file, left + 0.5 * WIDTH, top + 19, "text-anchor=\"middle\" font-size=\"13\" font-weight=\"bold\"", p->title);
+    write_text(file, left + 0.5 * WIDTH, top + 19,
+               "text-anchor=\"middle\" font-size=\"13\" font-weight=\"bold\"", p->title);
     if (!p->equal)
         write_frame(file, p, &x, &y);
-    fprintf(file, "<clipPath id=\"c%d\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/></clipPath>\n", number,
-            x.from - 3, y.to - 3, x.to - x.from + 6, y.from - y.to + 6);
+    fprintf(file,
+            "<clipPath id=\"c%d\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/></clipPath>\n",
+            number, x.from - 3, y.to - 3, x.to - x.from + 6, y.from - y.to + 6);
     fprintf(file, "<g clip-path=\"url(#c%d)\">\n", number);
     write_segments(file, p, &x, &y);
     for (int i = 0; i < p->curve_count; i++)
@@ -368,11 +397,13 @@ toile_status plot_write(plot *const *panels, int count, int columns, const char 
     if (!file)
         return toile_fail(error, TOILE_IO, "%s cannot be written: %s", path, strerror(errno));
     columns = columns < 1 ? 1 : columns;
-    int rows = (count + columns - 1) / columns, width = WIDTH * (count < columns ? count : columns), height = HEIGHT * rows;
-    fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-            "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-            width, height, width, height, width, height);
+    int rows = (count + columns - 1) / columns, width = WIDTH * (count < columns ? count : columns),
+        height = HEIGHT * rows;
+    fprintf(
+        file,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+        "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+        width, height, width, height, width, height);
     for (int i = 0; i < count; i++)
         write_panel(file, panels[i], i, (double)WIDTH * (i % columns), (double)HEIGHT * (i / columns));
     fputs("</svg>\n", file);

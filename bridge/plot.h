@@ -6,7 +6,8 @@
  *     status = plot_write(&p, 1, 1, "sag.svg", &error);
  *     plot_free(p);
  *
- * Every call takes a null plot, and memory that ran out is reported by plot_write: nothing needs a check in between. */
+ * Every call takes a null plot, and memory that ran out is reported by plot_write: nothing needs a check in
+ * between. */
 #ifndef TOILE_PLOT_H
 #define TOILE_PLOT_H
 
@@ -33,10 +34,11 @@ void plot_equal(plot *p);
 int plot_series(plot *p, const char *name, plot_style style);
 /* What is not finite leaves a gap. */
 void plot_add(plot *p, int series, double x, double y);
-/* A line of a drawing; colour 0xRRGGBB, width in pixels. */
+/* A line of a drawing, or with both ends the same a dot; colour 0xRRGGBB, width in pixels. */
 void plot_segment(plot *p, double x0, double y0, double x1, double y1, unsigned colour, double width);
 
-/* Colours that are told apart side by side; any number. */
+/* Colours that are told apart side by side; after so many numbers they come again. */
+enum { PLOT_COLOURS = 12 };
 unsigned plot_colour(int number);
 
 /* Panels row by row, `columns` in a row. */

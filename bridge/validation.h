@@ -29,14 +29,14 @@ bool validation_within(validation *v, const char *protocol, int model, const cha
 /* low <= found <= high. */
 bool validation_band(validation *v, const char *protocol, int model, const char *what, double found, double low, double high);
 
-/* ---- sheets ---- */
+/* ---- trials: a world with one sheet ---- */
 
 /* Meshes of the protocols: m1 one diagonal, m2 alternating, m3 jittered by 20 %, and one turned by 45 degrees (a particle in
  * the middle of every cell). */
 typedef enum mesh_kind { M1, M2, M3, M45, MESH_KINDS } mesh_kind;
 extern const char *const VALIDATION_MESHES[MESH_KINDS];
 
-typedef struct sheet {
+typedef struct trial {
     validation *v;
     toile_world *world;
     int model, fabric, garment, count; /* particles */
@@ -44,34 +44,34 @@ typedef struct sheet {
     mesh_kind kind;
     double step;
     bool bad;
-} sheet;
+} trial;
 
 /* A world without air whose steps have equal length. */
-sheet sheet_open(validation *v, int model, double step);
-void sheet_close(sheet *s);
-void sheet_set(sheet *s, const char *id, const char *text);
-void sheet_fabric(sheet *s, double density, double stretch, double shear, double bend);
-void sheet_property(sheet *s, const char *id, double value);
-void sheet_damping(sheet *s, double stretch, double bend);
+trial trial_open(validation *v, int model, double step);
+void trial_close(trial *s);
+void trial_set(trial *s, const char *id, const char *text);
+void trial_fabric(trial *s, double density, double stretch, double shear, double bend);
+void trial_property(trial *s, const char *id, double value);
+void trial_damping(trial *s, double stretch, double bend);
 /* nu x nv particles from `origin` along the sides u and v; the warp is turned by `turn` in the sheet. */
-void sheet_mesh(sheet *s, mesh_kind kind, int nu, int nv, const double origin[3], const double u[3], const double v[3],
+void trial_mesh(trial *s, mesh_kind kind, int nu, int nv, const double origin[3], const double u[3], const double v[3],
                 double turn);
 /* Any mesh of triangles; uv as positions if null. */
-void sheet_triangles(sheet *s, int count, const double *x, const double *uv, int faces, const int *triangles);
+void trial_triangles(trial *s, int count, const double *x, const double *uv, int faces, const int *triangles);
 /* Holds particles with u index from..to - 1 (of the nu x nv); returns the pin. */
-int sheet_hold_columns(sheet *s, int from, int to);
-int sheet_hold(sheet *s, int count, const int *particles);
-void sheet_build(sheet *s);
-void sheet_advance(sheet *s, int steps);
+int trial_hold_columns(trial *s, int from, int to);
+int trial_hold(trial *s, int count, const int *particles);
+void trial_build(trial *s);
+void trial_advance(trial *s, int steps);
 /* Until nothing is faster than `speed`, at most `seconds`; whether it came to rest. */
-bool sheet_settle(sheet *s, double seconds, double speed);
-double *sheet_x(sheet *s, int particle);
-double *sheet_v(sheet *s, int particle);
-double sheet_mass(sheet *s, int particle);
+bool trial_settle(trial *s, double seconds, double speed);
+double *trial_x(trial *s, int particle);
+double *trial_v(trial *s, int particle);
+double trial_mass(trial *s, int particle);
 /* Mean coordinate of the particles with u index `column`; NaN if the sheet is bad. */
-double sheet_column(sheet *s, int column, int axis);
-double sheet_elastic(sheet *s);
-double sheet_energy(sheet *s);
+double trial_column(trial *s, int column, int axis);
+double trial_elastic(trial *s);
+double trial_energy(trial *s);
 
 /* ---- reference curves, each computed from its equation ---- */
 

@@ -13,43 +13,43 @@ static double pull(validation *v, int model, mesh_kind kind, double turn) {
     enum { NU = 41, NV = 9 };
     double k = 1000, force = 0, target[3 * NV], width = 0.2;
     int end[NV], pin = -1;
-    sheet s = sheet_open(v, model, 1.0 / 50);
-    sheet_set(&s, "gravity", "0,0,0");
-    sheet_fabric(&s, 0.2, k, k / 2, 1e-5); /* isotropic without contraction: G = k / 2 */
-    sheet_damping(&s, 0.02, 0.02);
-    sheet_mesh(&s, kind, NU, NV, (double[]){0, 0, 0}, (double[]){1, 0, 0}, (double[]){0, width, 0}, turn);
-    sheet_hold_columns(&s, 0, 1);
+    trial s = trial_open(v, model, 1.0 / 50);
+    trial_set(&s, "gravity", "0,0,0");
+    trial_fabric(&s, 0.2, k, k / 2, 1e-5); /* isotropic without contraction: G = k / 2 */
+    trial_damping(&s, 0.02, 0.02);
+    trial_mesh(&s, kind, NU, NV, (double[]){0, 0, 0}, (double[]){1, 0, 0}, (double[]){0, width, 0}, turn);
+    trial_hold_columns(&s, 0, 1);
     for (int j = 0; j < NV; j++)
         end[j] = NU - 1 + j * NU;
     if (!s.bad && toile_add_pin(s.world, &(toile_pin){s.garment, NV, end, {true, false, true}}, &pin) < 0)
         s.bad = true;
-    sheet_build(&s);
+    trial_build(&s);
     for (int f = 1; f <= 50 && !s.bad; f++) {
         for (int j = 0; j < NV; j++)
             target[3 * j] = 1 + 0.1 * f / 50, target[3 * j + 1] = width * j / (NV - 1), target[3 * j + 2] = 0;
         toile_move_pin(s.world, pin, target);
-        sheet_advance(&s, 1);
+        trial_advance(&s, 1);
     }
-    sheet_settle(&s, 10, 1e-5);
+    trial_settle(&s, 10, 1e-5);
     toile_sim *sim = s.bad ? NULL : toile_world_sim(s.world);
     for (int j = 0; j < NV && sim; j++) /* what the constraint adds in a step is an impulse */
         force += sim->work.r[4 * (size_t)sim->model->place[end[j]]] / s.step / width;
-    sheet_close(&s);
+    trial_close(&s);
     return sim ? force : NAN;
 }
 
 /* H / W at Gamma 5 of strips on other meshes; two columns clamped, N = 40. */
 static double cantilever(validation *v, int model, mesh_kind kind, double turn) {
     double density = 0.2, length = 0.3, n = 40, du = length / n;
-    sheet s = sheet_open(v, model, 1.0 / 30);
-    sheet_fabric(&s, density, 4000, 2000, density * G * pow(length, 3) / 5);
-    sheet_damping(&s, 0.002, 0.02);
-    sheet_mesh(&s, kind, 42, 9, (double[]){-du, 0, 0}, (double[]){length + du, 0, 0}, (double[]){0, 0.06, 0}, turn);
-    sheet_hold_columns(&s, 0, 2);
-    sheet_build(&s);
-    sheet_settle(&s, 20, 1e-5);
-    double found = -sheet_column(&s, 41, 2) / sheet_column(&s, 41, 0);
-    sheet_close(&s);
+    trial s = trial_open(v, model, 1.0 / 30);
+    trial_fabric(&s, density, 4000, 2000, density * G * pow(length, 3) / 5);
+    trial_damping(&s, 0.002, 0.02);
+    trial_mesh(&s, kind, 42, 9, (double[]){-du, 0, 0}, (double[]){length + du, 0, 0}, (double[]){0, 0.06, 0}, turn);
+    trial_hold_columns(&s, 0, 2);
+    trial_build(&s);
+    trial_settle(&s, 20, 1e-5);
+    double found = -trial_column(&s, 41, 2) / trial_column(&s, 41, 0);
+    trial_close(&s);
     return found;
 }
 
@@ -57,39 +57,39 @@ static double cantilever(validation *v, int model, mesh_kind kind, double turn) 
 static double corners(validation *v, int model, toile_diagonals diagonals, double *mean) {
     enum { N = 31 };
     static const int PLACES[4] = {0, N - 1, N * (N - 1), N * N - 1};
-    sheet s = sheet_open(v, model, 1.0 / 120);
-    sheet_set(&s, "solver_tolerance", "1e-4");
-    sheet_fabric(&s, 0.2, 4000, 50, 2e-5);
-    sheet_damping(&s, 0.01, 0.05);
+    trial s = trial_open(v, model, 1.0 / 120);
+    trial_set(&s, "solver_tolerance", "1e-4");
+    trial_fabric(&s, 0.2, 4000, 50, 2e-5);
+    trial_damping(&s, 0.01, 0.05);
     s.count = N * N;
     toile_grid grid = {.name = "sheet", .nu = N, .nv = N, .origin = {-0.25, -0.25, 0.203}, .u_axis = {0.5, 0, 0},
                        .v_axis = {0, 0.5, 0}, .fabric = s.fabric, .diagonals = diagonals};
     toile_collider ball = {.name = "ball", .shape = TOILE_SPHERE, .size = {0.2}, .friction_static = 0.3, .friction_kinetic = 0.3};
     if (!s.bad && (toile_add_grid(s.world, &grid, &s.garment) < 0 || toile_add_collider(s.world, &ball, NULL) < 0))
         s.bad = true;
-    sheet_build(&s);
-    sheet_settle(&s, 3, 2e-3);
+    trial_build(&s);
+    trial_settle(&s, 3, 2e-3);
     double least = INFINITY, most = -INFINITY;
     *mean = 0;
     for (int i = 0; i < 4 && !s.bad; i++) {
-        double z = sheet_x(&s, PLACES[i])[2];
+        double z = trial_x(&s, PLACES[i])[2];
         least = fmin(least, z), most = fmax(most, z), *mean += z / 4;
     }
     bool bad = s.bad;
-    sheet_close(&s);
+    trial_close(&s);
     return bad ? NAN : most - least;
 }
 
 /* Largest force on inner particles of m3 after an affine map in the plane, over k times the length of a cell. */
 static double affine(validation *v, int model) {
     double k = 4000, worst = 0;
-    sheet s = sheet_open(v, model, 1.0 / 120);
-    sheet_set(&s, "gravity", "0,0,0");
-    sheet_fabric(&s, 0.2, k, 500, 0);
-    sheet_mesh(&s, M3, 13, 13, (double[]){0, 0, 0}, (double[]){0.6, 0, 0}, (double[]){0, 0.6, 0}, 0);
-    sheet_build(&s);
+    trial s = trial_open(v, model, 1.0 / 120);
+    trial_set(&s, "gravity", "0,0,0");
+    trial_fabric(&s, 0.2, k, 500, 0);
+    trial_mesh(&s, M3, 13, 13, (double[]){0, 0, 0}, (double[]){0.6, 0, 0}, (double[]){0, 0.6, 0}, 0);
+    trial_build(&s);
     for (int i = 0; i < s.count && !s.bad; i++) {
-        double *p = sheet_x(&s, i), x = p[0], y = p[1];
+        double *p = trial_x(&s, i), x = p[0], y = p[1];
         p[0] = 1.05 * x + 0.03 * y, p[1] = 0.02 * x + 1.03 * y;
     }
     if (!s.bad) {
@@ -103,7 +103,7 @@ static double affine(validation *v, int model) {
                     worst = fmax(worst, fabs(sim->work.b[4 * (size_t)sim->model->place[i + 13 * j] + (size_t)c]));
     }
     bool bad = s.bad;
-    sheet_close(&s);
+    trial_close(&s);
     return bad ? NAN : worst / (k * 0.05);
 }
 
@@ -112,39 +112,39 @@ static double affine(validation *v, int model) {
 static double roll(validation *v, int model, mesh_kind kind, double angle) {
     enum { N = 40 };
     double bend = 1e-4, radius = 0.3, length = radius;
-    sheet s = sheet_open(v, model, 0.01);
-    sheet_fabric(&s, 0.2, 0, 0, bend);
-    sheet_mesh(&s, kind, N + 1, N + 1, (double[]){0, 0, 0}, (double[]){length, 0, 0}, (double[]){0, length, 0}, 0);
-    sheet_build(&s);
+    trial s = trial_open(v, model, 0.01);
+    trial_fabric(&s, 0.2, 0, 0, bend);
+    trial_mesh(&s, kind, N + 1, N + 1, (double[]){0, 0, 0}, (double[]){length, 0, 0}, (double[]){0, length, 0}, 0);
+    trial_build(&s);
     for (int i = 0; i < s.count && !s.bad; i++) {
-        double *x = sheet_x(&s, i), c = cos(angle), d = sin(angle), along = c * x[0] + d * x[1], across = -d * x[0] + c * x[1];
+        double *x = trial_x(&s, i), c = cos(angle), d = sin(angle), along = c * x[0] + d * x[1], across = -d * x[0] + c * x[1];
         double p = radius * sin(along / radius);
         x[2] = radius * (1 - cos(along / radius));
         x[0] = c * p - d * across;
         x[1] = d * p + c * across;
     }
-    double found = sheet_elastic(&s) / (bend * length * length / (2 * radius * radius)) / (39.0 / 40);
-    sheet_close(&s);
+    double found = trial_elastic(&s) / (bend * length * length / (2 * radius * radius)) / (39.0 / 40);
+    trial_close(&s);
     return found;
 }
 
 /* Change of the elastic energy of a crumpled sheet by turning and moving it, relative. */
 static double moved(validation *v, int model) {
-    sheet s = sheet_open(v, model, 0.01);
-    sheet_fabric(&s, 0.2, 4000, 50, 1e-4);
-    sheet_mesh(&s, M2, 11, 11, (double[]){0, 0, 0}, (double[]){0.5, 0, 0}, (double[]){0, 0.5, 0}, 0);
-    sheet_build(&s);
+    trial s = trial_open(v, model, 0.01);
+    trial_fabric(&s, 0.2, 4000, 50, 1e-4);
+    trial_mesh(&s, M2, 11, 11, (double[]){0, 0, 0}, (double[]){0.5, 0, 0}, (double[]){0, 0.5, 0}, 0);
+    trial_build(&s);
     uint64_t seed = 3;
     for (int i = 0; i < s.count && !s.bad; i++)
         for (int k = 0; k < 3; k++)
-            sheet_x(&s, i)[k] += 0.02 * ((double)(experiment_random(&seed) >> 11) / 9007199254740992.0 - 0.5);
-    double before = sheet_elastic(&s), c = cos(0.7), d = sin(0.7);
+            trial_x(&s, i)[k] += 0.02 * ((double)(experiment_random(&seed) >> 11) / 9007199254740992.0 - 0.5);
+    double before = trial_elastic(&s), c = cos(0.7), d = sin(0.7);
     for (int i = 0; i < s.count && !s.bad; i++) {
-        double *p = sheet_x(&s, i), x = p[0], y = p[1], z = p[2];
+        double *p = trial_x(&s, i), x = p[0], y = p[1], z = p[2];
         p[0] = c * x - d * y + 1, p[1] = c * c * y + c * d * x - d * z - 2, p[2] = d * d * x + d * c * y + c * z + 0.5;
     }
-    double after = sheet_elastic(&s);
-    sheet_close(&s);
+    double after = trial_elastic(&s);
+    trial_close(&s);
     return fabs(after / before - 1);
 }
 

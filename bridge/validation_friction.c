@@ -12,14 +12,14 @@ static slide incline(validation *v, int model, bool mesh, double mu, double angl
     double h = 1.0 / 120, down[3] = {cos(angle), 0, -sin(angle)}, normal[3] = {sin(angle), 0, cos(angle)}, side = 0.3, origin[3], u[3];
     double across[3] = {0, side, 0}, x[(PLANE + 1) * (PLANE + 1)][3], speed[2] = {0, 0}, start = 0, end = 0;
     int triangles[2 * PLANE * PLANE][3], t = 0;
-    sheet s = sheet_open(v, model, h);
-    sheet_set(&s, "solver_tolerance", "0.01"); /* as it comes: what it leaves must not shake the cloth loose */
-    sheet_fabric(&s, 0.2, 4000, 50, 1e-5);
+    trial s = trial_open(v, model, h);
+    trial_set(&s, "solver_tolerance", "0.01"); /* as it comes: what it leaves must not shake the cloth loose */
+    trial_fabric(&s, 0.2, 4000, 50, 1e-5);
     for (int k = 0; k < 3; k++) {
         u[k] = side * down[k];
         origin[k] = -0.5 * u[k] - 0.5 * across[k] + 0.002 * normal[k];
     }
-    sheet_mesh(&s, M2, CELLS + 1, CELLS + 1, origin, u, across, 0);
+    trial_mesh(&s, M2, CELLS + 1, CELLS + 1, origin, u, across, 0);
     for (int i = 0; i <= PLANE; i++)
         for (int j = 0; j <= PLANE; j++)
             for (int k = 0; k < 3; k++)
@@ -38,13 +38,13 @@ static slide incline(validation *v, int model, bool mesh, double mu, double angl
     }
     if (!s.bad && toile_add_collider(s.world, &plane, NULL) < 0)
         s.bad = true;
-    sheet_build(&s);
+    trial_build(&s);
     for (int f = 0; f <= 240 && !s.bad; f++) {
         double w = 0, at = 0;
         for (int i = 0; i < s.count; i++)
             for (int k = 0; k < 3; k++) {
-                w += sheet_v(&s, i)[k] * down[k] / s.count;
-                at += sheet_x(&s, i)[k] * down[k] / s.count;
+                w += trial_v(&s, i)[k] * down[k] / s.count;
+                at += trial_x(&s, i)[k] * down[k] / s.count;
             }
         if (f == 0)
             start = at;
@@ -52,10 +52,10 @@ static slide incline(validation *v, int model, bool mesh, double mu, double angl
             speed[f == 180] = w;
         end = at;
         if (f < 240)
-            sheet_advance(&s, 1);
+            trial_advance(&s, 1);
     }
     bool bad = s.bad;
-    sheet_close(&s);
+    trial_close(&s);
     return bad ? (slide){NAN, NAN} : (slide){end - start, speed[1] - speed[0]};
 }
 
@@ -67,11 +67,11 @@ static double capstan(validation *v, int model, double mu, double long_side) {
     int n = (int)(length / spacing + 0.5), t = 0;
     static double x[2 * SIDES][3];
     static int triangles[2 * SIDES][3];
-    sheet s = sheet_open(v, model, 1.0 / 240);
-    sheet_set(&s, "solver_tolerance", "0.01");
-    sheet_fabric(&s, 0.2, 4000, 50, 0.005 * 0.2 * G * pow(radius, 3));
-    sheet_damping(&s, 0.005, 0.005);
-    sheet_mesh(&s, M2, n + 1, 5, (double[]){0, 0, 0}, (double[]){length, 0, 0}, (double[]){0, 4 * spacing, 0}, 0);
+    trial s = trial_open(v, model, 1.0 / 240);
+    trial_set(&s, "solver_tolerance", "0.01");
+    trial_fabric(&s, 0.2, 4000, 50, 0.005 * 0.2 * G * pow(radius, 3));
+    trial_damping(&s, 0.005, 0.005);
+    trial_mesh(&s, M2, n + 1, 5, (double[]){0, 0, 0}, (double[]){length, 0, 0}, (double[]){0, 4 * spacing, 0}, 0);
     for (int i = 0; i < SIDES; i++) /* along y, wider than the strip */
         for (int e = 0; e < 2; e++) {
             double a = 2 * PI * i / SIDES;
@@ -86,18 +86,18 @@ static double capstan(validation *v, int model, double mu, double long_side) {
                            .vertex_count = 2 * SIDES, .positions = x[0], .triangle_count = t, .triangles = triangles[0]};
     if (!s.bad && toile_add_collider(s.world, &roll, NULL) < 0)
         s.bad = true;
-    sheet_build(&s);
+    trial_build(&s);
     for (int i = 0; i <= n && !s.bad; i++)
         for (int j = 0; j < 5; j++) {
-            double at = length * i / n - short_side, *p = sheet_x(&s, i + j * (n + 1)), angle = PI - at / outer;
+            double at = length * i / n - short_side, *p = trial_x(&s, i + j * (n + 1)), angle = PI - at / outer;
             p[0] = at < 0 ? -outer : at > PI * outer ? outer : outer * cos(angle);
             p[2] = at < 0 ? at : at > PI * outer ? -(at - PI * outer) : outer * sin(angle);
         }
-    sheet_advance(&s, 24); /* it takes up its weight */
-    double before = sheet_column(&s, n, 2);
-    sheet_advance(&s, 360);
-    double found = (before - sheet_column(&s, n, 2)) / radius;
-    sheet_close(&s);
+    trial_advance(&s, 24); /* it takes up its weight */
+    double before = trial_column(&s, n, 2);
+    trial_advance(&s, 360);
+    double found = (before - trial_column(&s, n, 2)) / radius;
+    trial_close(&s);
     return found;
 }
 

@@ -20,20 +20,20 @@ static void fall(validation *v, int model, int integrator) {
     double h = 1.0 / 1000, t = STEPS * h, worst = 0, lowest = INFINITY, highest = -INFINITY;
     double expected = -0.5 * G * t * t - INTEGRATORS[integrator].late * 0.5 * G * h * t;
     bool first = integrator == 0; /* the rest with soft cloth: the explicit ones need it */
-    sheet s = sheet_open(v, model, h);
-    sheet_set(&s, "integrator", INTEGRATORS[integrator].name);
-    sheet_set(&s, "solver_tolerance", "1e-12");
-    sheet_fabric(&s, 0.2, first ? 4000 : 50, first ? 50 : 5, first ? 1e-5 : 1e-7);
-    sheet_mesh(&s, M2, 13, 9, (double[]){0, 0, 0}, (double[]){1.2, 0, 0}, (double[]){0, 0.8, 0}, 0);
-    sheet_build(&s);
-    sheet_advance(&s, STEPS);
+    trial s = trial_open(v, model, h);
+    trial_set(&s, "integrator", INTEGRATORS[integrator].name);
+    trial_set(&s, "solver_tolerance", "1e-12");
+    trial_fabric(&s, 0.2, first ? 4000 : 50, first ? 50 : 5, first ? 1e-5 : 1e-7);
+    trial_mesh(&s, M2, 13, 9, (double[]){0, 0, 0}, (double[]){1.2, 0, 0}, (double[]){0, 0.8, 0}, 0);
+    trial_build(&s);
+    trial_advance(&s, STEPS);
     for (int i = 0; i < s.count && !s.bad; i++) {
-        double z = sheet_x(&s, i)[2];
+        double z = trial_x(&s, i)[2];
         lowest = fmin(lowest, z), highest = fmax(highest, z);
         worst = fmax(worst, fabs(z / expected - 1));
     }
     bool bad = s.bad;
-    sheet_close(&s);
+    trial_close(&s);
     validation_band(v, "c", model, experiment_text("free fall, %s: off its closed form, relative", INTEGRATORS[integrator].name),
                     bad ? NAN : worst, -INFINITY, 1e-9);
     validation_band(v, "c", model, experiment_text("free fall, %s: spread, m", INTEGRATORS[integrator].name),
@@ -58,21 +58,21 @@ static void swing(validation *v, int model, const char *integrator, int steps, d
         memcpy(triangles[faces++], (int[]){i, i + 1, i + 1 + NU}, sizeof *triangles);
         memcpy(triangles[faces++], (int[]){i, i + 1 + NU, i + NU}, sizeof *triangles);
     }
-    sheet s = sheet_open(v, model, 0.24 / steps);
-    sheet_set(&s, "integrator", integrator);
-    sheet_set(&s, "solver_tolerance", "1e-12");
-    sheet_set(&s, "newton_tolerance", "1e-8");
-    sheet_set(&s, "aimex_threshold", "0.008");
-    sheet_set(&s, "gravity", "0.3,0.2,-1");
-    sheet_fabric(&s, 0.5, 5, 0.1, 1e-8);
-    sheet_damping(&s, 0.01, 0.01);
-    sheet_triangles(&s, NU * NV, start[0], uv[0], faces, triangles[0]);
-    sheet_hold(&s, held, edge);
-    sheet_build(&s);
-    sheet_advance(&s, steps);
+    trial s = trial_open(v, model, 0.24 / steps);
+    trial_set(&s, "integrator", integrator);
+    trial_set(&s, "solver_tolerance", "1e-12");
+    trial_set(&s, "newton_tolerance", "1e-8");
+    trial_set(&s, "aimex_threshold", "0.008");
+    trial_set(&s, "gravity", "0.3,0.2,-1");
+    trial_fabric(&s, 0.5, 5, 0.1, 1e-8);
+    trial_damping(&s, 0.01, 0.01);
+    trial_triangles(&s, NU * NV, start[0], uv[0], faces, triangles[0]);
+    trial_hold(&s, held, edge);
+    trial_build(&s);
+    trial_advance(&s, steps);
     for (int i = 0; i < 90; i++)
-        x[i] = s.bad ? NAN : sheet_x(&s, i / 3)[i % 3];
-    sheet_close(&s);
+        x[i] = s.bad ? NAN : trial_x(&s, i / 3)[i % 3];
+    trial_close(&s);
 }
 
 static double apart(const double *a, const double *b) {
@@ -109,17 +109,17 @@ static void convergence(validation *v) {
 static void pendulum(validation *v, int model) {
     double length = 0.5, amplitude = 10 * PI / 180, expected = reference_pendulum(amplitude) * sqrt(length / G), h = expected / 500;
     double c = cos(amplitude), d = sin(amplitude), crossing[3] = {0}, left = NAN, gain = 0;
-    sheet s = sheet_open(v, model, h);
-    sheet_fabric(&s, 0.2, 4000, 1000, 0);
-    sheet_damping(&s, 0, 0);
-    sheet_mesh(&s, M1, 2, 2, (double[]){0, 0, 0}, (double[]){length * d, 0, -length * c}, (double[]){0, 0.5, 0}, 0);
-    sheet_hold_columns(&s, 0, 1);
-    sheet_build(&s);
-    double start = sheet_energy(&s), lowest = s.bad ? 0 : -length * (sheet_mass(&s, 1) + sheet_mass(&s, 3)) * G;
-    double before = sheet_column(&s, 1, 0), peak = start;
+    trial s = trial_open(v, model, h);
+    trial_fabric(&s, 0.2, 4000, 1000, 0);
+    trial_damping(&s, 0, 0);
+    trial_mesh(&s, M1, 2, 2, (double[]){0, 0, 0}, (double[]){length * d, 0, -length * c}, (double[]){0, 0.5, 0}, 0);
+    trial_hold_columns(&s, 0, 1);
+    trial_build(&s);
+    double start = trial_energy(&s), lowest = s.bad ? 0 : -length * (trial_mass(&s, 1) + trial_mass(&s, 3)) * G;
+    double before = trial_column(&s, 1, 0), peak = start;
     for (int f = 1, seen = 0; f <= 10000 && !s.bad; f++) {
-        sheet_advance(&s, 1);
-        double x = sheet_column(&s, 1, 0), now = sheet_energy(&s);
+        trial_advance(&s, 1);
+        double x = trial_column(&s, 1, 0), now = trial_energy(&s);
         if (seen < 3 && (x < 0) != (before < 0))
             crossing[seen++] = (f - 1 + before / (before - x)) * h;
         if (f == 500)
@@ -129,7 +129,7 @@ static void pendulum(validation *v, int model) {
         before = x;
     }
     bool bad = s.bad;
-    sheet_close(&s);
+    trial_close(&s);
     double wh = 2 * PI / 500, euler = pow(1 + wh * wh, -500);
     validation_within(v, "c", model, "period of a pendulum at 10 degrees, s", bad ? NAN : crossing[2] - crossing[0], expected, 0.01);
     validation_band(v, "c", model, "energy lost in a period / backward Euler's own", (1 - left) / (1 - euler), -INFINITY, 1.15);
@@ -147,31 +147,31 @@ static double hanging_mode(validation *v, int model, int mode, double *expected)
         h = 2 * PI / *expected / 400;
     for (int i = 0; i <= N; i++)
         most = fmax(most, fabs(shape[i]));
-    sheet s = sheet_open(v, model, h);
-    sheet_fabric(&s, 0.2, 2e4, 100, 0.2 * G * pow(length, 3) / 1e6);
-    sheet_damping(&s, 0, 0);
-    sheet_mesh(&s, M2, N + 1, M + 1, (double[]){0, 0, 0}, (double[]){0, 0, -length}, (double[]){0, M * du, 0}, 0);
-    sheet_hold_columns(&s, 0, 1);
-    sheet_build(&s);
+    trial s = trial_open(v, model, h);
+    trial_fabric(&s, 0.2, 2e4, 100, 0.2 * G * pow(length, 3) / 1e6);
+    trial_damping(&s, 0, 0);
+    trial_mesh(&s, M2, N + 1, M + 1, (double[]){0, 0, 0}, (double[]){0, 0, -length}, (double[]){0, M * du, 0}, 0);
+    trial_hold_columns(&s, 0, 1);
+    trial_build(&s);
     double z = 0, amount = 0.02 * length / most, before = 0;
     for (int i = 1; i <= N && !s.bad; i++) { /* links keep their length; the stretch by the weight below is there from the start */
         double y0 = amount * shape[i - 1], y1 = amount * shape[i], link = du * (1 + 0.2 * G * du * (N - i + 0.5) / 2e4);
         z -= sqrt(link * link - (y1 - y0) * (y1 - y0));
         for (int j = 0; j <= M; j++)
-            sheet_x(&s, i + j * (N + 1))[0] = y1, sheet_x(&s, i + j * (N + 1))[2] = z;
+            trial_x(&s, i + j * (N + 1))[0] = y1, trial_x(&s, i + j * (N + 1))[2] = z;
     }
     double crossing[3] = {0};
     for (int f = 0, seen = 0; f < 1400 && seen < 3 && !s.bad; f++) { /* projected on the mode */
         double now = 0;
         for (int i = 1; i <= N; i++)
-            now += (i == N ? 0.5 : 1) * shape[i] * sheet_column(&s, i, 0);
+            now += (i == N ? 0.5 : 1) * shape[i] * trial_column(&s, i, 0);
         if (f > 0 && (now < 0) != (before < 0))
             crossing[seen++] = (f - 1 + before / (before - now)) * h;
         before = now;
-        sheet_advance(&s, 1);
+        trial_advance(&s, 1);
     }
     double found = s.bad ? NAN : 2 * PI / (crossing[2] - crossing[0]);
-    sheet_close(&s);
+    trial_close(&s);
     return found;
 }
 
@@ -191,17 +191,17 @@ void validation_motion(validation *v) {
 
 /* ---- h: waves ---- */
 
-static sheet stretched_strip(validation *v, int model, int n, double h, double k, double strain, int *left, int *right) {
-    sheet s = sheet_open(v, model, h);
-    sheet_fabric(&s, 0.2, k, 0.0125 * k, 1e-8);
-    sheet_damping(&s, 0, 0);
-    sheet_mesh(&s, M2, n + 1, 3, (double[]){0, 0, 0}, (double[]){1 / (1 + strain), 0, 0}, (double[]){0, 2.0 / n, 0}, 0);
-    *left = sheet_hold_columns(&s, 0, 1);
-    *right = sheet_hold_columns(&s, n, n + 1);
-    sheet_set(&s, "gravity", "0,0,0");
-    sheet_build(&s);
+static trial stretched_strip(validation *v, int model, int n, double h, double k, double strain, int *left, int *right) {
+    trial s = trial_open(v, model, h);
+    trial_fabric(&s, 0.2, k, 0.0125 * k, 1e-8);
+    trial_damping(&s, 0, 0);
+    trial_mesh(&s, M2, n + 1, 3, (double[]){0, 0, 0}, (double[]){1 / (1 + strain), 0, 0}, (double[]){0, 2.0 / n, 0}, 0);
+    *left = trial_hold_columns(&s, 0, 1);
+    *right = trial_hold_columns(&s, n, n + 1);
+    trial_set(&s, "gravity", "0,0,0");
+    trial_build(&s);
     for (int i = 0; i < s.count && !s.bad; i++) /* evenly stretched to 1 m */
-        sheet_x(&s, i)[0] *= 1 + strain;
+        trial_x(&s, i)[0] *= 1 + strain;
     if (!s.bad) {
         double target[9];
         for (int j = 0; j < 3; j++)
@@ -219,21 +219,21 @@ static double transverse(validation *v, int model, double *expected) {
     *expected = 2 * N * sqrt(tension / mass) * sin(PI / (2 * N));
     double h = 2 * PI / *expected / 400, crossing[3] = {0}, before = 0;
     int left, right;
-    sheet s = stretched_strip(v, model, N, h, k, strain, &left, &right);
+    trial s = stretched_strip(v, model, N, h, k, strain, &left, &right);
     for (int i = 1; i < N && !s.bad; i++)
         for (int j = 0; j < 3; j++)
-            sheet_x(&s, i + j * (N + 1))[2] = 1e-3 * sin(PI * i / N);
+            trial_x(&s, i + j * (N + 1))[2] = 1e-3 * sin(PI * i / N);
     for (int f = 0, seen = 0; f < 1000 && seen < 3 && !s.bad; f++) {
         double now = 0;
         for (int i = 1; i < N; i++)
-            now += sin(PI * i / N) * sheet_column(&s, i, 2);
+            now += sin(PI * i / N) * trial_column(&s, i, 2);
         if (f > 0 && (now < 0) != (before < 0))
             crossing[seen++] = (f - 1 + before / (before - now)) * h;
         before = now;
-        sheet_advance(&s, 1);
+        trial_advance(&s, 1);
     }
     double found = s.bad ? NAN : 2 * PI / (crossing[2] - crossing[0]);
-    sheet_close(&s);
+    trial_close(&s);
     return found;
 }
 
@@ -242,9 +242,9 @@ static double pulse(validation *v, int model, plot *p) {
     enum { N = 160 };
     double k = 200, strain = 0.05, speed = sqrt(k / 0.2) * (1 + strain), h = 1 / speed / 2000, time[2] = {NAN, NAN}, rest[2], last[2];
     int left, right, station[2] = {N / 4, 3 * N / 4};
-    sheet s = stretched_strip(v, model, N, h, k, strain, &left, &right);
+    trial s = stretched_strip(v, model, N, h, k, strain, &left, &right);
     for (int e = 0; e < 2; e++)
-        last[e] = rest[e] = sheet_column(&s, station[e], 0);
+        last[e] = rest[e] = trial_column(&s, station[e], 0);
     int series[2] = {plot_series(p, experiment_text("%s, 1/4", VALIDATION_MODELS[model]), PLOT_LINE),
                      plot_series(p, experiment_text("%s, 3/4", VALIDATION_MODELS[model]), PLOT_LINE)};
     double move = -2e-3;
@@ -253,9 +253,9 @@ static double pulse(validation *v, int model, plot *p) {
         for (int j = 0; j < 3; j++)
             target[3 * j] = move * ramp, target[3 * j + 1] = j * 1.0 / N, target[3 * j + 2] = 0;
         toile_move_pin(s.world, left, target);
-        sheet_advance(&s, 1);
+        trial_advance(&s, 1);
         for (int e = 0; e < 2; e++) {
-            double now = sheet_column(&s, station[e], 0), half = rest[e] + 0.5 * move;
+            double now = trial_column(&s, station[e], 0), half = rest[e] + 0.5 * move;
             if (isnan(time[e]) && now < half)
                 time[e] = (f - 1 + (last[e] - half) / (last[e] - now)) * h;
             last[e] = now;
@@ -264,7 +264,7 @@ static double pulse(validation *v, int model, plot *p) {
         }
     }
     double found = s.bad ? NAN : 0.5 / (time[1] - time[0]);
-    sheet_close(&s);
+    trial_close(&s);
     return found / (1 + strain); /* on the cloth itself */
 }
 
@@ -284,22 +284,22 @@ void validation_waves(validation *v) {
 static double rigid_force(validation *v, int model) {
     double largest[3] = {0, 0, 0}, *still = NULL;
     toile_sim *sim = NULL;
-    sheet s = sheet_open(v, model, 1.0 / 120);
-    sheet_fabric(&s, 0.2, 4000, 50, 1e-4);
-    sheet_property(&s, "stiffening_warp", 3);
-    sheet_damping(&s, 0.01, 0.01);
-    sheet_mesh(&s, M2, 9, 9, (double[]){0, 0, 0}, (double[]){0.4, 0, 0}, (double[]){0, 0.4, 0}, 0);
-    sheet_build(&s);
+    trial s = trial_open(v, model, 1.0 / 120);
+    trial_fabric(&s, 0.2, 4000, 50, 1e-4);
+    trial_property(&s, "stiffening_warp", 3);
+    trial_damping(&s, 0.01, 0.01);
+    trial_mesh(&s, M2, 9, 9, (double[]){0, 0, 0}, (double[]){0.4, 0, 0}, (double[]){0, 0.4, 0}, 0);
+    trial_build(&s);
     uint64_t seed = 5;
     sim = s.bad ? NULL : toile_world_sim(s.world);
     double forces[81][3], omega[3] = {2, -3, 1};
     for (int i = 0; sim && i < 81; i++)
         for (int k = 0; k < 3; k++)
-            sheet_x(&s, i)[k] += 0.01 * ((double)(experiment_random(&seed) >> 11) / 9007199254740992.0 - 0.5);
+            trial_x(&s, i)[k] += 0.01 * ((double)(experiment_random(&seed) >> 11) / 9007199254740992.0 - 0.5);
     for (int move = 0; sim && move < 3; move++) { /* still, rigid, any */
         for (int i = 0; i < 81; i++) {
-            const double *x = sheet_x(&s, i);
-            double *w = sheet_v(&s, i);
+            const double *x = trial_x(&s, i);
+            double *w = trial_v(&s, i);
             for (int k = 0; k < 3; k++)
                 w[k] = move == 0   ? 0
                        : move == 1 ? 1 + omega[(k + 1) % 3] * x[(k + 2) % 3] - omega[(k + 2) % 3] * x[(k + 1) % 3]
@@ -317,35 +317,35 @@ static double rigid_force(validation *v, int model) {
                 largest[move] = fmax(largest[move], move ? fabs(f - forces[i][k]) : fabs(f));
             }
     }
-    sheet_close(&s);
+    trial_close(&s);
     return sim ? largest[1] / largest[2] : NAN;
 }
 
 /* Angular momentum left after 1 s at 1 rev/s about the normal. */
 static double spin(validation *v, int model, double h, double damping, double *drift) {
     double before = 0, after = 0, p[2] = {0, 0}, omega = 2 * PI, moving = 0;
-    sheet s = sheet_open(v, model, h);
-    sheet_set(&s, "gravity", "0,0,0");
-    sheet_set(&s, "solver_tolerance", "1e-10");
-    sheet_fabric(&s, 0.2, 4000, 1000, 1e-3); /* rho omega^2 R^2 / k = 1.6e-4 */
-    sheet_damping(&s, damping, damping);
-    sheet_mesh(&s, M2, 9, 9, (double[]){-0.2, -0.2, 0}, (double[]){0.4, 0, 0}, (double[]){0, 0.4, 0}, 0);
-    sheet_build(&s);
+    trial s = trial_open(v, model, h);
+    trial_set(&s, "gravity", "0,0,0");
+    trial_set(&s, "solver_tolerance", "1e-10");
+    trial_fabric(&s, 0.2, 4000, 1000, 1e-3); /* rho omega^2 R^2 / k = 1.6e-4 */
+    trial_damping(&s, damping, damping);
+    trial_mesh(&s, M2, 9, 9, (double[]){-0.2, -0.2, 0}, (double[]){0.4, 0, 0}, (double[]){0, 0.4, 0}, 0);
+    trial_build(&s);
     for (int i = 0; i < 81 && !s.bad; i++) {
-        double *x = sheet_x(&s, i), *w = sheet_v(&s, i), m = sheet_mass(&s, i);
+        double *x = trial_x(&s, i), *w = trial_v(&s, i), m = trial_mass(&s, i);
         w[0] = -omega * x[1], w[1] = omega * x[0];
         before += m * (x[0] * w[1] - x[1] * w[0]);
         moving += m * sqrt(w[0] * w[0] + w[1] * w[1]);
     }
-    sheet_advance(&s, (int)(1 / h + 0.5));
+    trial_advance(&s, (int)(1 / h + 0.5));
     for (int i = 0; i < 81 && !s.bad; i++) {
-        double *x = sheet_x(&s, i), *w = sheet_v(&s, i), m = sheet_mass(&s, i);
+        double *x = trial_x(&s, i), *w = trial_v(&s, i), m = trial_mass(&s, i);
         after += m * (x[0] * w[1] - x[1] * w[0]);
         p[0] += m * w[0], p[1] += m * w[1];
     }
     *drift = s.bad ? NAN : sqrt(p[0] * p[0] + p[1] * p[1]) / moving;
     bool bad = s.bad;
-    sheet_close(&s);
+    trial_close(&s);
     return bad ? NAN : after / before;
 }
 

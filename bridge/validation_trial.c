@@ -7,7 +7,7 @@
 const char *const VALIDATION_MODELS[MODEL_COUNT] = {"continuum", "springs"};
 const char *const VALIDATION_MESHES[MESH_KINDS] = {"m1", "m2", "m3", "45 deg"};
 
-static void keep(sheet *s, toile_status status) {
+static void keep(trial *s, toile_status status) {
     if (status >= 0 || s->bad)
         return;
     s->bad = true;
@@ -15,16 +15,16 @@ static void keep(sheet *s, toile_status status) {
         toile_fail(&s->v->e->error, status, "%s", toile_message(s->world));
 }
 
-static void set_number(sheet *s, const char *id, double value) {
+static void set_number(trial *s, const char *id, double value) {
     if (!s->bad)
         keep(s, toile_set_numbers(s->world, id, &value, 1));
 }
 
-sheet sheet_open(validation *v, int model, double step) {
-    sheet s = {.v = v, .model = model, .step = step, .garment = -1};
+trial trial_open(validation *v, int model, double step) {
+    trial s = {.v = v, .model = model, .step = step, .garment = -1};
     keep(&s, toile_create(NULL, &s.world));
-    sheet_set(&s, "cloth_model", VALIDATION_MODELS[model]);
-    sheet_set(&s, "drag_model", "none");
+    trial_set(&s, "cloth_model", VALIDATION_MODELS[model]);
+    trial_set(&s, "drag_model", "none");
     set_number(&s, "threads", v->e->threads);
     set_number(&s, "time_step", step);
     set_number(&s, "time_step_min", step);
@@ -34,39 +34,39 @@ sheet sheet_open(validation *v, int model, double step) {
     return s;
 }
 
-void sheet_close(sheet *s) {
+void trial_close(trial *s) {
     toile_destroy(s->world);
     s->world = NULL;
     s->bad = true;
 }
 
-void sheet_set(sheet *s, const char *id, const char *text) {
+void trial_set(trial *s, const char *id, const char *text) {
     if (!s->bad)
         keep(s, toile_set(s->world, id, text));
 }
 
-void sheet_property(sheet *s, const char *id, double value) {
+void trial_property(trial *s, const char *id, double value) {
     if (!s->bad)
         keep(s, toile_set_fabric(s->world, s->fabric, id, value));
 }
 
-void sheet_fabric(sheet *s, double density, double stretch, double shear, double bend) {
+void trial_fabric(trial *s, double density, double stretch, double shear, double bend) {
     if (!s->bad)
         keep(s, toile_add_fabric(s->world, NULL, &s->fabric));
-    sheet_property(s, "density", density);
-    sheet_property(s, "stretch_warp", stretch);
-    sheet_property(s, "stretch_weft", stretch);
-    sheet_property(s, "shear", shear);
-    sheet_property(s, "bend_warp", bend);
-    sheet_property(s, "bend_weft", bend);
+    trial_property(s, "density", density);
+    trial_property(s, "stretch_warp", stretch);
+    trial_property(s, "stretch_weft", stretch);
+    trial_property(s, "shear", shear);
+    trial_property(s, "bend_warp", bend);
+    trial_property(s, "bend_weft", bend);
 }
 
-void sheet_damping(sheet *s, double stretch, double bend) {
-    sheet_property(s, "stretch_damping", stretch);
-    sheet_property(s, "bend_damping", bend);
+void trial_damping(trial *s, double stretch, double bend) {
+    trial_property(s, "stretch_damping", stretch);
+    trial_property(s, "bend_damping", bend);
 }
 
-void sheet_triangles(sheet *s, int count, const double *x, const double *uv, int faces, const int *triangles) {
+void trial_triangles(trial *s, int count, const double *x, const double *uv, int faces, const int *triangles) {
     if (s->bad)
         return;
     double *corner = malloc((size_t)faces * 6 * sizeof *corner);
@@ -89,7 +89,7 @@ void sheet_triangles(sheet *s, int count, const double *x, const double *uv, int
 }
 
 /* A sheet as triangles: jittered, turned by 45 degrees, or with the warp turned. */
-static void mesh_triangles(sheet *s, const double origin[3], const double u[3], const double v[3], double turn) {
+static void mesh_triangles(trial *s, const double origin[3], const double u[3], const double v[3], double turn) {
     int nu = s->nu, nv = s->nv, cells = (nu - 1) * (nv - 1), middle = s->kind == M45 ? cells : 0, n = nu * nv + middle;
     double *x = malloc((size_t)n * 3 * sizeof *x), *uv = malloc((size_t)n * 2 * sizeof *uv);
     int *t = malloc((size_t)cells * 12 * sizeof *t), faces = 0;
@@ -123,14 +123,14 @@ static void mesh_triangles(sheet *s, const double origin[3], const double u[3], 
         memcpy(t + 3 * faces, s->kind == M45 ? fan : other ? two : one, (size_t)corners * sizeof *t);
         faces += corners / 3;
     }
-    sheet_triangles(s, n, x, uv, faces, t);
+    trial_triangles(s, n, x, uv, faces, t);
 out:
     free(x);
     free(uv);
     free(t);
 }
 
-void sheet_mesh(sheet *s, mesh_kind kind, int nu, int nv, const double origin[3], const double u[3], const double v[3],
+void trial_mesh(trial *s, mesh_kind kind, int nu, int nv, const double origin[3], const double u[3], const double v[3],
                 double turn) {
     s->kind = kind, s->nu = nu, s->nv = nv, s->count = nu * nv;
     if (s->bad)
@@ -147,14 +147,14 @@ void sheet_mesh(sheet *s, mesh_kind kind, int nu, int nv, const double origin[3]
     keep(s, toile_add_grid(s->world, &grid, &s->garment));
 }
 
-int sheet_hold(sheet *s, int count, const int *particles) {
+int trial_hold(trial *s, int count, const int *particles) {
     int pin = -1;
     if (!s->bad)
         keep(s, toile_add_pin(s->world, &(toile_pin){s->garment, count, particles, {true, true, true}}, &pin));
     return pin;
 }
 
-int sheet_hold_columns(sheet *s, int from, int to) {
+int trial_hold_columns(trial *s, int from, int to) {
     int *held = malloc((size_t)(s->nu * s->nv * 2) * sizeof *held), count = 0, pin;
     if (!held) {
         s->bad = true;
@@ -166,27 +166,27 @@ int sheet_hold_columns(sheet *s, int from, int to) {
     for (int j = 0; s->kind == M45 && j < s->nv - 1; j++) /* the middles between held columns */
         for (int i = from; i < to - 1; i++)
             held[count++] = s->nu * s->nv + i + j * (s->nu - 1);
-    pin = sheet_hold(s, count, held);
+    pin = trial_hold(s, count, held);
     free(held);
     return pin;
 }
 
-void sheet_build(sheet *s) {
+void trial_build(trial *s) {
     if (!s->bad)
         keep(s, toile_build(s->world));
 }
 
-void sheet_advance(sheet *s, int steps) {
+void trial_advance(trial *s, int steps) {
     for (int i = 0; i < steps && !s->bad; i++)
         keep(s, toile_advance(s->world, s->step));
 }
 
-bool sheet_settle(sheet *s, double seconds, double speed) {
+bool trial_settle(trial *s, double seconds, double speed) {
     for (int i = 0; i < seconds / s->step && !s->bad && !experiment_stopping(s->v->e); i++) {
-        sheet_advance(s, 1);
+        trial_advance(s, 1);
         double most = 0;
         for (int p = 0; p < s->count && !s->bad; p++) {
-            const double *v = sheet_v(s, p);
+            const double *v = trial_v(s, p);
             most = fmax(most, v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
         }
         if (i > 10 && most < speed * speed)
@@ -195,33 +195,33 @@ bool sheet_settle(sheet *s, double seconds, double speed) {
     return false;
 }
 
-double *sheet_x(sheet *s, int particle) {
+double *trial_x(trial *s, int particle) {
     toile_sim *sim = toile_world_sim(s->world);
     return sim->state.x + 4 * (size_t)sim->model->place[particle];
 }
 
-double *sheet_v(sheet *s, int particle) {
+double *trial_v(trial *s, int particle) {
     toile_sim *sim = toile_world_sim(s->world);
     return sim->state.v + 4 * (size_t)sim->model->place[particle];
 }
 
-double sheet_mass(sheet *s, int particle) {
+double trial_mass(trial *s, int particle) {
     toile_sim *sim = toile_world_sim(s->world);
     return sim->model->mass[sim->model->place[particle]];
 }
 
-double sheet_column(sheet *s, int column, int axis) {
+double trial_column(trial *s, int column, int axis) {
     double sum = 0;
     for (int j = 0; j < s->nv && !s->bad; j++)
-        sum += sheet_x(s, column + j * s->nu)[axis] / s->nv;
+        sum += trial_x(s, column + j * s->nu)[axis] / s->nv;
     return s->bad ? NAN : sum;
 }
 
-double sheet_elastic(sheet *s) {
+double trial_elastic(trial *s) {
     return s->bad ? NAN : toile_sim_energies(toile_world_sim(s->world)).elastic;
 }
 
-double sheet_energy(sheet *s) {
+double trial_energy(trial *s) {
     if (s->bad)
         return NAN;
     toile_energies e = toile_sim_energies(toile_world_sim(s->world));
