@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#define WANG "measured: Wang, O'Brien, Ramamoorthi 2011, "
+#define WANG "measured (bend by one factor for all): Wang, O'Brien, Ramamoorthi 2011, "
 static const toile_named_fabric FABRICS[] = {
     {"cotton", "Cotton twill", WANG "royal-target (trousers, 65 % cotton 35 % polyester)",
      {.density = 0.220, .stretch_warp = 4034, .stretch_weft = 4070, .stiffening_warp = 1.32, .stiffening_weft = 1.34,
