@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#define NOT_A_GRID                                                                                                            \
-    "connections know the directions they happen to have: only a grid along warp and weft has the fabric's own stretch, shear " \
+#define NOT_A_GRID                                                                                           \
+    "connections know the directions they happen to have: only a grid along warp and weft has the fabric's " \
+    "own stretch, shear "                                                                                    \
     "and bend"
 
 /* Force that stretches a strip by 10 %, N/m; the warp lies at `turn` to the pull. Its end may narrow. */
@@ -44,7 +45,8 @@ static double cantilever(validation *v, int model, mesh_kind kind, double turn) 
     trial s = trial_open(v, model, 1.0 / 30);
     trial_fabric(&s, density, 4000, 2000, density * G * pow(length, 3) / 5);
     trial_damping(&s, 0.002, 0.02);
-    trial_mesh(&s, kind, 42, 9, (double[]){-du, 0, 0}, (double[]){length + du, 0, 0}, (double[]){0, 0.06, 0}, turn);
+    trial_mesh(&s, kind, 42, 9, (double[]){-du, 0, 0}, (double[]){length + du, 0, 0}, (double[]){0, 0.06, 0},
+               turn);
     trial_hold_columns(&s, 0, 2);
     trial_build(&s);
     trial_settle(&s, 20, 1e-5);
@@ -62,10 +64,21 @@ static double corners(validation *v, int model, toile_diagonals diagonals, doubl
     trial_fabric(&s, 0.2, 4000, 50, 2e-5);
     trial_damping(&s, 0.01, 0.05);
     s.count = N * N;
-    toile_grid grid = {.name = "sheet", .nu = N, .nv = N, .origin = {-0.25, -0.25, 0.203}, .u_axis = {0.5, 0, 0},
-                       .v_axis = {0, 0.5, 0}, .fabric = s.fabric, .diagonals = diagonals};
-    toile_collider ball = {.name = "ball", .shape = TOILE_SPHERE, .size = {0.2}, .friction_static = 0.3, .friction_kinetic = 0.3};
-    if (!s.bad && (toile_add_grid(s.world, &grid, &s.garment) < 0 || toile_add_collider(s.world, &ball, NULL) < 0))
+    toile_grid grid = {.name = "sheet",
+                       .nu = N,
+                       .nv = N,
+                       .origin = {-0.25, -0.25, 0.203},
+                       .u_axis = {0.5, 0, 0},
+                       .v_axis = {0, 0.5, 0},
+                       .fabric = s.fabric,
+                       .diagonals = diagonals};
+    toile_collider ball = {.name = "ball",
+                           .shape = TOILE_SPHERE,
+                           .size = {0.2},
+                           .friction_static = 0.3,
+                           .friction_kinetic = 0.3};
+    if (!s.bad &&
+        (toile_add_grid(s.world, &grid, &s.garment) < 0 || toile_add_collider(s.world, &ball, NULL) < 0))
         s.bad = true;
     trial_build(&s);
     trial_settle(&s, 3, 2e-3);
@@ -80,7 +93,8 @@ static double corners(validation *v, int model, toile_diagonals diagonals, doubl
     return bad ? NAN : most - least;
 }
 
-/* Largest force on inner particles of m3 after an affine map in the plane, over k times the length of a cell. */
+/* Largest force on inner particles of m3 after an affine map in the plane, over k times the length of a cell.
+ */
 static double affine(validation *v, int model) {
     double k = 4000, worst = 0;
     trial s = trial_open(v, model, 1.0 / 120);
@@ -100,24 +114,27 @@ static double affine(validation *v, int model) {
         for (int j = 1; j < 12; j++)
             for (int i = 1; i < 12; i++)
                 for (int c = 0; c < 3; c++)
-                    worst = fmax(worst, fabs(sim->work.b[4 * (size_t)sim->model->place[i + 13 * j] + (size_t)c]));
+                    worst =
+                        fmax(worst, fabs(sim->work.b[4 * (size_t)sim->model->place[i + 13 * j] + (size_t)c]));
     }
     bool bad = s.bad;
     trial_close(&s);
     return bad ? NAN : worst / (k * 0.05);
 }
 
-/* Bending energy of a sheet rolled to a radius of 40 cells about an axis at `angle` to v, over B area / (2 R^2). The half cell
- * along each rolled end has no hinge: 39/40 of it are there. */
+/* Bending energy of a sheet rolled to a radius of 40 cells about an axis at `angle` to v, over B area / (2
+ * R^2). The half cell along each rolled end has no hinge: 39/40 of it are there. */
 static double roll(validation *v, int model, mesh_kind kind, double angle) {
     enum { N = 40 };
     double bend = 1e-4, radius = 0.3, length = radius;
     trial s = trial_open(v, model, 0.01);
     trial_fabric(&s, 0.2, 0, 0, bend);
-    trial_mesh(&s, kind, N + 1, N + 1, (double[]){0, 0, 0}, (double[]){length, 0, 0}, (double[]){0, length, 0}, 0);
+    trial_mesh(&s, kind, N + 1, N + 1, (double[]){0, 0, 0}, (double[]){length, 0, 0},
+               (double[]){0, length, 0}, 0);
     trial_build(&s);
     for (int i = 0; i < s.count && !s.bad; i++) {
-        double *x = trial_x(&s, i), c = cos(angle), d = sin(angle), along = c * x[0] + d * x[1], across = -d * x[0] + c * x[1];
+        double *x = trial_x(&s, i), c = cos(angle), d = sin(angle), along = c * x[0] + d * x[1],
+               across = -d * x[0] + c * x[1];
         double p = radius * sin(along / radius);
         x[2] = radius * (1 - cos(along / radius));
         x[0] = c * p - d * across;
@@ -141,7 +158,8 @@ static double moved(validation *v, int model) {
     double before = trial_elastic(&s), c = cos(0.7), d = sin(0.7);
     for (int i = 0; i < s.count && !s.bad; i++) {
         double *p = trial_x(&s, i), x = p[0], y = p[1], z = p[2];
-        p[0] = c * x - d * y + 1, p[1] = c * c * y + c * d * x - d * z - 2, p[2] = d * d * x + d * c * y + c * z + 0.5;
+        p[0] = c * x - d * y + 1, p[1] = c * c * y + c * d * x - d * z - 2,
+        p[2] = d * d * x + d * c * y + c * z + 0.5;
     }
     double after = trial_elastic(&s);
     trial_close(&s);
@@ -161,35 +179,49 @@ void validation_bias(validation *v) {
             double found = pull(v, m, kind, 0);
             least = fmin(least, found), most = fmax(most, found);
         }
-        validation_within(v, "i", m, "pull for a strain of 10 %, warp and mesh at 0, 22.5, 45 deg: most / least", most / least, 1, 0.05);
+        validation_within(v, "i", m,
+                          "pull for a strain of 10 %, warp and mesh at 0, 22.5, 45 deg: most / least",
+                          most / least, 1, 0.05);
 
         least = INFINITY, most = 0;
         for (int c = 0; c < 5; c++) {
-            double found = cantilever(v, m, c == 0 ? M1 : c == 1 ? M45 : M2, c < 3 ? 0 : c == 3 ? PI / 4 : PI / 2);
+            double found = cantilever(v, m,
+                                      c == 0   ? M1
+                                      : c == 1 ? M45
+                                               : M2,
+                                      c < 3    ? 0
+                                      : c == 3 ? PI / 4
+                                               : PI / 2);
             least = fmin(least, found), most = fmax(most, found);
         }
-        validation_within(v, "i", m, "cantilever H/W, mesh and warp at 0, 45, 90 deg: largest / least", most / least, 1, 0.06);
+        validation_within(v, "i", m, "cantilever H/W, mesh and warp at 0, 45, 90 deg: largest / least",
+                          most / least, 1, 0.06);
 
-        static const toile_diagonals DIAGONALS[] = {TOILE_DIAGONALS_LEFT, TOILE_DIAGONALS_RIGHT, TOILE_DIAGONALS_ALTERNATE};
+        static const toile_diagonals DIAGONALS[] = {TOILE_DIAGONALS_LEFT, TOILE_DIAGONALS_RIGHT,
+                                                    TOILE_DIAGONALS_ALTERNATE};
         static const char *const NAMES[] = {"left", "right", "alternating"};
         v->nature = NULL;
         for (int d = 0; d < 3 && !v->e->quick; d++) {
             double mean, spread = corners(v, m, DIAGONALS[d], &mean);
-            validation_band(v, "i", m, experiment_text("square on a ball, %s diagonals: corners differ by, m", NAMES[d]), spread, -INFINITY,
-                            0.015);
+            validation_band(v, "i", m,
+                            experiment_text("square on a ball, %s diagonals: corners differ by, m", NAMES[d]),
+                            spread, -INFINITY, 0.015);
         }
         v->nature = m == SPRINGS ? NOT_A_GRID : NULL;
-        validation_band(v, "i", m, "patch test: inner force after an affine map of m3, over k", affine(v, m), -INFINITY, 1e-9);
+        validation_band(v, "i", m, "patch test: inner force after an affine map of m3, over k", affine(v, m),
+                        -INFINITY, 1e-9);
         static const struct {
             mesh_kind kind;
             double angle, tolerance;
-        } ROLLS[] = {{M1, 0, 0.03}, {M2, 0, 0.03}, {M1, PI / 4, 0.03}, {M2, PI / 4, 0.03}, {M45, 0, 0.03}, {M3, 0, 0.10}};
+        } ROLLS[] = {{M1, 0, 0.03},      {M2, 0, 0.03},  {M1, PI / 4, 0.03},
+                     {M2, PI / 4, 0.03}, {M45, 0, 0.03}, {M3, 0, 0.10}};
         for (int r = 0; r < 6; r++)
             validation_within(v, "i", m,
-                              experiment_text("energy of a rolled sheet / (B A / 2 R^2), %s at %.0f deg", VALIDATION_MESHES[ROLLS[r].kind],
-                                              ROLLS[r].angle * 180 / PI),
+                              experiment_text("energy of a rolled sheet / (B A / 2 R^2), %s at %.0f deg",
+                                              VALIDATION_MESHES[ROLLS[r].kind], ROLLS[r].angle * 180 / PI),
                               roll(v, m, ROLLS[r].kind, ROLLS[r].angle), 1, ROLLS[r].tolerance);
         v->nature = NULL;
-        validation_band(v, "i", m, "energy changed by a rigid motion, relative", moved(v, m), -INFINITY, 1e-12);
+        validation_band(v, "i", m, "energy changed by a rigid motion, relative", moved(v, m), -INFINITY,
+                        1e-12);
     }
 }

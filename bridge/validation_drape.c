@@ -1,5 +1,5 @@
-/* Protocol g: Cusick drape (BS 5058, ISO 9073-9). A disc of 30 cm lies on one of 18 cm that clamps it; the share of the ring's
- * shadow that is left when it hangs is the drape coefficient. */
+/* Protocol g: Cusick drape (BS 5058, ISO 9073-9). A disc of 30 cm lies on one of 18 cm that clamps it; the
+ * share of the ring's shadow that is left when it hangs is the drape coefficient. */
 #include "validation.h"
 
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 typedef struct disc {
     double spacing;
     int side, count, faces, held_count;
-    double *x;                /* flat, (count x 3) */
+    double *x; /* flat, (count x 3) */
     int *triangles, *held;
-    int *at;                  /* particle at a grid point or -1, (side x side) */
+    int *at; /* particle at a grid point or -1, (side x side) */
 } disc;
 
 static void disc_free(disc *d) {
@@ -30,15 +30,19 @@ static void to_circle(double *p, double radius) {
     p[0] *= radius / r, p[1] *= radius / r;
 }
 
-/* A square grid cut to the disc, its border moved onto the circle; and what is near the clamp moved onto a circle half a cell
- * outside the support: the hinges there bend the half cell on either side of them, so the bend begins at the support. */
+/* A square grid cut to the disc, its border moved onto the circle; and what is near the clamp moved onto a
+ * circle half a cell outside the support: the hinges there bend the half cell on either side of them, so the
+ * bend begins at the support. */
 static bool disc_make(disc *d, mesh_kind kind, double spacing, bool *whole) {
     int half = (int)(RADIUS / spacing) + 2, n = 2 * half + 1;
     double clamp = SUPPORT + spacing / 2, (*grid)[2] = malloc((size_t)(n * n) * sizeof *grid);
     bool *border = calloc((size_t)(n * n), sizeof *border);
     uint64_t seed = 11;
-    *d = (disc){.spacing = spacing, .side = n, .x = malloc((size_t)(n * n) * 3 * sizeof(double)),
-                .triangles = malloc((size_t)(n * n) * 6 * sizeof(int)), .held = malloc((size_t)(n * n) * sizeof(int)),
+    *d = (disc){.spacing = spacing,
+                .side = n,
+                .x = malloc((size_t)(n * n) * 3 * sizeof(double)),
+                .triangles = malloc((size_t)(n * n) * 6 * sizeof(int)),
+                .held = malloc((size_t)(n * n) * sizeof(int)),
                 .at = malloc((size_t)(n * n) * sizeof(int))};
     *whole = grid && border && d->x && d->triangles && d->held && d->at;
     if (!*whole)
@@ -126,7 +130,8 @@ enum { PIXELS = 680, ANGLES = 360 };
 #define PIXEL 0.0005
 
 static bool covers(const double *a, const double *b, const double *c, double x, double y) {
-    double p = (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]), q = (c[0] - b[0]) * (y - b[1]) - (c[1] - b[1]) * (x - b[0]);
+    double p = (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]),
+           q = (c[0] - b[0]) * (y - b[1]) - (c[1] - b[1]) * (x - b[0]);
     double r = (a[0] - c[0]) * (y - c[1]) - (a[1] - c[1]) * (x - c[0]);
     return (p >= 0 && q >= 0 && r >= 0) || (p <= 0 && q <= 0 && r <= 0);
 }
@@ -152,10 +157,12 @@ static drape measure(const disc *d, const double *x) {
         }
         for (int j = from[1]; j <= to[1]; j++)
             for (int i = from[0]; i <= to[0]; i++)
-                dark[i + j * PIXELS] |= covers(p[0], p[1], p[2], (i + 0.5 - PIXELS / 2) * PIXEL, (j + 0.5 - PIXELS / 2) * PIXEL);
+                dark[i + j * PIXELS] |=
+                    covers(p[0], p[1], p[2], (i + 0.5 - PIXELS / 2) * PIXEL, (j + 0.5 - PIXELS / 2) * PIXEL);
     }
     for (int i = 0; i < PIXELS * PIXELS; i++) {
-        double px = (i % PIXELS + 0.5 - PIXELS / 2) * PIXEL, py = (i / PIXELS + 0.5 - PIXELS / 2) * PIXEL, r = hypot(px, py);
+        double px = (i % PIXELS + 0.5 - PIXELS / 2) * PIXEL, py = (i / PIXELS + 0.5 - PIXELS / 2) * PIXEL,
+               r = hypot(px, py);
         bool on = dark[i] || r < SUPPORT;
         area += on ? PIXEL * PIXEL : 0;
         int angle = (int)((atan2(py, px) / (2 * PI) + 0.5) * ANGLES) % ANGLES;
@@ -182,20 +189,23 @@ typedef struct cloth {
     double bend;
 } cloth;
 
-/* The start: a few millimetres of waves around the rim, or it could rest on the saddle of a shape without folds. */
+/* The start: a few millimetres of waves around the rim, or it could rest on the saddle of a shape without
+ * folds. */
 static void ripple(disc *d, int start) {
     double phase[13];
     uint64_t seed = 77 + (uint64_t)start;
     for (int k = 2; k <= 12; k++)
         phase[k] = 2 * PI * (double)(experiment_random(&seed) >> 11) / 9007199254740992.0;
     for (int i = 0; i < d->count; i++) {
-        double *p = d->x + 3 * i, out = (hypot(p[0], p[1]) - SUPPORT - d->spacing / 2) / (RADIUS - SUPPORT), angle = atan2(p[1], p[0]);
+        double *p = d->x + 3 * i, out = (hypot(p[0], p[1]) - SUPPORT - d->spacing / 2) / (RADIUS - SUPPORT),
+               angle = atan2(p[1], p[0]);
         for (int k = 2; k <= 12 && out > 0; k++)
             p[2] += 1.5e-3 * out * out * cos(k * angle + phase[k]);
     }
 }
 
-static drape hang_disc(validation *v, int model, cloth of, mesh_kind kind, double spacing, int start, plot *picture) {
+static drape hang_disc(validation *v, int model, cloth of, mesh_kind kind, double spacing, int start,
+                       plot *picture) {
     drape out = {NAN, 0};
     disc d;
     bool whole;
@@ -220,15 +230,17 @@ static drape hang_disc(validation *v, int model, cloth of, mesh_kind kind, doubl
     x = malloc((size_t)d.count * 3 * sizeof *x);
     if (!s.bad && x && toile_get_positions(s.world, s.garment, x) >= 0) {
         out = measure(&d, x);
-        for (int i = 0; picture && i < d.side * d.side; i++) /* every other thread, seen from the front and above */
+        for (int i = 0; picture && i < d.side * d.side;
+             i++) /* every other thread, seen from the front and above */
             for (int way = 0; way < 2; way++) {
                 int j = way ? i + d.side : i + 1, a = d.at[i], b = j < d.side * d.side ? d.at[j] : -1;
                 if (a < 0 || b < 0 || ((way ? i % d.side : i / d.side) & 1))
                     continue;
                 double y = 0.5 * (x[3 * a + 1] + x[3 * b + 1]);
                 int grey = (int)fmin(fmax(190 * (y + RADIUS) / (2 * RADIUS), 0), 190);
-                plot_segment(picture, x[3 * a], x[3 * a + 2] + 0.45 * x[3 * a + 1], x[3 * b], x[3 * b + 2] + 0.45 * x[3 * b + 1],
-                             (unsigned)(grey << 16 | grey << 8 | grey), 0.7);
+                plot_segment(picture, x[3 * a], x[3 * a + 2] + 0.45 * x[3 * a + 1], x[3 * b],
+                             x[3 * b + 2] + 0.45 * x[3 * b + 1], (unsigned)(grey << 16 | grey << 8 | grey),
+                             0.7);
             }
     }
 out:
@@ -249,12 +261,10 @@ static double mean_of_starts(validation *v, int model, cloth of, mesh_kind kind,
 static const struct {
     const char *name, *source;
     double low, high;
-} BANDS[] = {{"cotton", "Gan, Ly, Steven 1991: 68.4", 60, 76},
-             {"cotton_light", "Gan, Ly, Steven 1991: 68.4", 60, 76},
-             {"silk", "Matsudaira, Yang 2003", 20, 40},
-             {"wool", "worsted suiting", 40, 70},
-             {"leather", "Memon et al. 2021", 47, 70},
-             {"denim", "heavy twill", 70, 90}};
+} BANDS[] = {
+    {"cotton", "Gan, Ly, Steven 1991: 68.4", 60, 76}, {"cotton_light", "Gan, Ly, Steven 1991: 68.4", 60, 76},
+    {"silk", "Matsudaira, Yang 2003", 20, 40},        {"wool", "worsted suiting", 40, 70},
+    {"leather", "Memon et al. 2021", 47, 70},         {"denim", "heavy twill", 70, 90}};
 enum { BAND_COUNT = sizeof BANDS / sizeof *BANDS };
 
 static void drape_fabrics(validation *v) {
@@ -273,11 +283,13 @@ static void drape_fabrics(validation *v) {
         drape found = hang_disc(v, CONTINUUM, (cloth){named[f].name, 1e-5}, M2, 0.0075, 0, picture);
         bool measured = band < BAND_COUNT;
         validation_band(v, "g", CONTINUUM,
-                        experiment_text("drape of %s, %%%s%s", named[f].name, measured ? "; measured: " : "; no measurement",
+                        experiment_text("drape of %s, %%%s%s", named[f].name,
+                                        measured ? "; measured: " : "; no measurement",
                                         measured ? BANDS[band].source : ""),
                         found.coefficient, measured ? BANDS[band].low : 0, measured ? BANDS[band].high : 100);
         if (found.coefficient < 90)
-            validation_band(v, "g", CONTINUUM, experiment_text("folds of %s", named[f].name), found.folds, 4, 14);
+            validation_band(v, "g", CONTINUUM, experiment_text("folds of %s", named[f].name), found.folds, 4,
+                            14);
     }
     if (panel)
         experiment_plot(v->e, "_g_drape", panels, panel, panel < columns ? panel : columns);
@@ -290,12 +302,15 @@ static void drape_lengths(validation *v) {
     int at = plot_series(p, "continuum", PLOT_LINE_POINTS);
     double last = 0, least_growth = INFINITY;
     for (int i = 0; i < 5 && !experiment_stopping(v->e); i++) {
-        double found = hang_disc(v, CONTINUUM, (cloth){NULL, 0.2 * G * pow(LENGTHS[i], 3)}, M2, 0.0075, 0, NULL).coefficient;
+        double found =
+            hang_disc(v, CONTINUUM, (cloth){NULL, 0.2 * G * pow(LENGTHS[i], 3)}, M2, 0.0075, 0, NULL)
+                .coefficient;
         plot_add(p, at, 100 * LENGTHS[i], found);
         least_growth = fmin(least_growth, found - last);
         last = found;
     }
-    validation_band(v, "g", CONTINUUM, "least growth of the coefficient with bending length, points", least_growth, 0, INFINITY);
+    validation_band(v, "g", CONTINUUM, "least growth of the coefficient with bending length, points",
+                    least_growth, 0, INFINITY);
     experiment_plot(v->e, "_g_length", &p, 1, 1);
 }
 
@@ -306,12 +321,15 @@ static void drape_meshes(validation *v) {
         for (int fine = 0; fine < 2 && !experiment_stopping(v->e); fine++)
             if (kind != M2 || fine)
                 validation_band(v, "g", CONTINUUM,
-                                experiment_text("cotton, %s, %s mm against m2, 7.5 mm, points", VALIDATION_MESHES[kind], fine ? "5" : "7.5"),
-                                mean_of_starts(v, CONTINUUM, cotton, kind, fine ? 0.005 : 0.0075, 3) - base, -4, 4);
+                                experiment_text("cotton, %s, %s mm against m2, 7.5 mm, points",
+                                                VALIDATION_MESHES[kind], fine ? "5" : "7.5"),
+                                mean_of_starts(v, CONTINUUM, cotton, kind, fine ? 0.005 : 0.0075, 3) - base,
+                                -4, 4);
     double coarse = mean_of_starts(v, CONTINUUM, cotton, M2, 0.012, 3);
     for (int times = 2; times <= 4; times *= 2)
-        validation_band(v, "g", CONTINUUM, experiment_text("cotton, mesh %dx finer than 12 mm, points", times),
-                        mean_of_starts(v, CONTINUUM, cotton, M2, 0.012 / times, times == 4 ? 1 : 3) - coarse, -3, 3);
+        validation_band(
+            v, "g", CONTINUUM, experiment_text("cotton, mesh %dx finer than 12 mm, points", times),
+            mean_of_starts(v, CONTINUUM, cotton, M2, 0.012 / times, times == 4 ? 1 : 3) - coarse, -3, 3);
 }
 
 void validation_drape(validation *v) {
@@ -321,7 +339,8 @@ void validation_drape(validation *v) {
         drape_lengths(v);
         drape_meshes(v);
         v->nature = "bending of connections depends on the mesh (see a)";
-        validation_band(v, "g", SPRINGS, "drape of cotton, %", hang_disc(v, SPRINGS, (cloth){"cotton", 1e-5}, M2, 0.0075, 0, NULL).coefficient,
+        validation_band(v, "g", SPRINGS, "drape of cotton, %",
+                        hang_disc(v, SPRINGS, (cloth){"cotton", 1e-5}, M2, 0.0075, 0, NULL).coefficient,
                         BANDS[0].low, BANDS[0].high);
     }
 }

@@ -11,8 +11,10 @@ static const struct {
     const char *name;
     int order;
     double late, stretch;
-} INTEGRATORS[] = {{"backward_euler", 1, 1, 5}, {"newton", 1, 1, 5}, {"imex", 1, 1, 5}, {"aimex", 1, 1, 5}, {"fb_euler", 1, 1, 5},
-                   {"forward_euler", 1, -1, 5}, {"rk4", 4, 0, 5},    {"bdf2", 2, NAN, 5}, {"sbdf2", 2, NAN, 5}};
+} INTEGRATORS[] = {
+    {"backward_euler", 1, 1, 5}, {"newton", 1, 1, 5},         {"imex", 1, 1, 5}, {"aimex", 1, 1, 5},
+    {"fb_euler", 1, 1, 5},       {"forward_euler", 1, -1, 5}, {"rk4", 4, 0, 5},  {"bdf2", 2, NAN, 5},
+    {"sbdf2", 2, NAN, 5}};
 enum { INTEGRATOR_COUNT = sizeof INTEGRATORS / sizeof *INTEGRATORS };
 
 static void fall(validation *v, int model, int integrator) {
@@ -34,15 +36,18 @@ static void fall(validation *v, int model, int integrator) {
     }
     bool bad = s.bad;
     trial_close(&s);
-    validation_band(v, "c", model, experiment_text("free fall, %s: off its closed form, relative", INTEGRATORS[integrator].name),
-                    bad ? NAN : worst, -INFINITY, 1e-9);
+    validation_band(
+        v, "c", model,
+        experiment_text("free fall, %s: off its closed form, relative", INTEGRATORS[integrator].name),
+        bad ? NAN : worst, -INFINITY, 1e-9);
     validation_band(v, "c", model, experiment_text("free fall, %s: spread, m", INTEGRATORS[integrator].name),
                     bad ? NAN : highest - lowest, -INFINITY, 1e-10);
 }
 
 /* ---- c: order of convergence ---- */
 
-/* Positions after 0.24 s of a soft sheet that hangs in a frame, stretched by 10 %: everything stays taut and smooth. */
+/* Positions after 0.24 s of a soft sheet that hangs in a frame, stretched by 10 %: everything stays taut and
+ * smooth. */
 static void swing(validation *v, int model, const char *integrator, int steps, double *x) {
     enum { NU = 5, NV = 6 };
     double start[NU * NV][3], uv[NU * NV][2];
@@ -97,8 +102,9 @@ static void convergence(validation *v) {
                 error[k] = apart(x, exact);
                 plot_add(p, at, 0.24 / steps, error[k]);
             }
-            validation_band(v, "c", m, experiment_text("order of %s", INTEGRATORS[i].name), log2(error[0] / error[1]),
-                            INTEGRATORS[i].order - 0.25, INTEGRATORS[i].order + 0.25);
+            validation_band(v, "c", m, experiment_text("order of %s", INTEGRATORS[i].name),
+                            log2(error[0] / error[1]), INTEGRATORS[i].order - 0.25,
+                            INTEGRATORS[i].order + 0.25);
         }
     }
     experiment_plot(v->e, "_c_order", &p, 1, 1);
@@ -107,15 +113,18 @@ static void convergence(validation *v) {
 /* ---- c: pendulum and energy ---- */
 
 static void pendulum(validation *v, int model) {
-    double length = 0.5, amplitude = 10 * PI / 180, expected = reference_pendulum(amplitude) * sqrt(length / G), h = expected / 500;
+    double length = 0.5, amplitude = 10 * PI / 180,
+           expected = reference_pendulum(amplitude) * sqrt(length / G), h = expected / 500;
     double c = cos(amplitude), d = sin(amplitude), crossing[3] = {0}, left = NAN, gain = 0;
     trial s = trial_open(v, model, h);
     trial_fabric(&s, 0.2, 4000, 1000, 0);
     trial_damping(&s, 0, 0);
-    trial_mesh(&s, M1, 2, 2, (double[]){0, 0, 0}, (double[]){length * d, 0, -length * c}, (double[]){0, 0.5, 0}, 0);
+    trial_mesh(&s, M1, 2, 2, (double[]){0, 0, 0}, (double[]){length * d, 0, -length * c},
+               (double[]){0, 0.5, 0}, 0);
     trial_hold_columns(&s, 0, 1);
     trial_build(&s);
-    double start = trial_energy(&s), lowest = s.bad ? 0 : -length * (trial_mass(&s, 1) + trial_mass(&s, 3)) * G;
+    double start = trial_energy(&s),
+           lowest = s.bad ? 0 : -length * (trial_mass(&s, 1) + trial_mass(&s, 3)) * G;
     double before = trial_column(&s, 1, 0), peak = start;
     for (int f = 1, seen = 0; f <= 10000 && !s.bad; f++) {
         trial_advance(&s, 1);
@@ -131,9 +140,12 @@ static void pendulum(validation *v, int model) {
     bool bad = s.bad;
     trial_close(&s);
     double wh = 2 * PI / 500, euler = pow(1 + wh * wh, -500);
-    validation_within(v, "c", model, "period of a pendulum at 10 degrees, s", bad ? NAN : crossing[2] - crossing[0], expected, 0.01);
-    validation_band(v, "c", model, "energy lost in a period / backward Euler's own", (1 - left) / (1 - euler), -INFINITY, 1.15);
-    validation_band(v, "c", model, "largest gain of energy in 20 periods, relative", bad ? NAN : gain, -INFINITY, 1e-6);
+    validation_within(v, "c", model, "period of a pendulum at 10 degrees, s",
+                      bad ? NAN : crossing[2] - crossing[0], expected, 0.01);
+    validation_band(v, "c", model, "energy lost in a period / backward Euler's own", (1 - left) / (1 - euler),
+                    -INFINITY, 1.15);
+    validation_band(v, "c", model, "largest gain of energy in 20 periods, relative", bad ? NAN : gain,
+                    -INFINITY, 1e-6);
 }
 
 /* ---- c: modes of a hanging strip ---- */
@@ -142,7 +154,8 @@ static double hanging_mode(validation *v, int model, int mode, double *expected)
     enum { N = 40, M = 2 };
     double length = 1, shape[N + 1], most = 0, du = length / N;
     *expected = reference_chain_mode(N, mode, shape) * sqrt(G / length);
-    double first = reference_chain_mode(N, 1, (double[N + 1]){0}) * sqrt(G / length), h = 2 * PI / first / 400;
+    double first = reference_chain_mode(N, 1, (double[N + 1]){0}) * sqrt(G / length),
+           h = 2 * PI / first / 400;
     if (mode > 1)
         h = 2 * PI / *expected / 400;
     for (int i = 0; i <= N; i++)
@@ -150,12 +163,15 @@ static double hanging_mode(validation *v, int model, int mode, double *expected)
     trial s = trial_open(v, model, h);
     trial_fabric(&s, 0.2, 2e4, 100, 0.2 * G * pow(length, 3) / 1e6);
     trial_damping(&s, 0, 0);
-    trial_mesh(&s, M2, N + 1, M + 1, (double[]){0, 0, 0}, (double[]){0, 0, -length}, (double[]){0, M * du, 0}, 0);
+    trial_mesh(&s, M2, N + 1, M + 1, (double[]){0, 0, 0}, (double[]){0, 0, -length}, (double[]){0, M * du, 0},
+               0);
     trial_hold_columns(&s, 0, 1);
     trial_build(&s);
     double z = 0, amount = 0.02 * length / most, before = 0;
-    for (int i = 1; i <= N && !s.bad; i++) { /* links keep their length; the stretch by the weight below is there from the start */
-        double y0 = amount * shape[i - 1], y1 = amount * shape[i], link = du * (1 + 0.2 * G * du * (N - i + 0.5) / 2e4);
+    for (int i = 1; i <= N && !s.bad;
+         i++) { /* links keep their length; the stretch by the weight below is there from the start */
+        double y0 = amount * shape[i - 1], y1 = amount * shape[i],
+               link = du * (1 + 0.2 * G * du * (N - i + 0.5) / 2e4);
         z -= sqrt(link * link - (y1 - y0) * (y1 - y0));
         for (int j = 0; j <= M; j++)
             trial_x(&s, i + j * (N + 1))[0] = y1, trial_x(&s, i + j * (N + 1))[2] = z;
@@ -183,7 +199,8 @@ void validation_motion(validation *v) {
         pendulum(v, m);
         for (int mode = 1; mode <= 2; mode++) {
             double expected, found = hanging_mode(v, m, mode, &expected);
-            validation_within(v, "c", m, experiment_text("hanging strip, mode %d, rad/s", mode), found, expected, mode == 1 ? 0.015 : 0.04);
+            validation_within(v, "c", m, experiment_text("hanging strip, mode %d, rad/s", mode), found,
+                              expected, mode == 1 ? 0.015 : 0.04);
         }
     }
     convergence(v);
@@ -191,11 +208,13 @@ void validation_motion(validation *v) {
 
 /* ---- h: waves ---- */
 
-static trial stretched_strip(validation *v, int model, int n, double h, double k, double strain, int *left, int *right) {
+static trial stretched_strip(validation *v, int model, int n, double h, double k, double strain, int *left,
+                             int *right) {
     trial s = trial_open(v, model, h);
     trial_fabric(&s, 0.2, k, 0.0125 * k, 1e-8);
     trial_damping(&s, 0, 0);
-    trial_mesh(&s, M2, n + 1, 3, (double[]){0, 0, 0}, (double[]){1 / (1 + strain), 0, 0}, (double[]){0, 2.0 / n, 0}, 0);
+    trial_mesh(&s, M2, n + 1, 3, (double[]){0, 0, 0}, (double[]){1 / (1 + strain), 0, 0},
+               (double[]){0, 2.0 / n, 0}, 0);
     *left = trial_hold_columns(&s, 0, 1);
     *right = trial_hold_columns(&s, n, n + 1);
     trial_set(&s, "gravity", "0,0,0");
@@ -215,7 +234,8 @@ static trial stretched_strip(validation *v, int model, int n, double h, double k
 /* rad/s of the first transverse mode. */
 static double transverse(validation *v, int model, double *expected) {
     enum { N = 40 };
-    double k = 2000, strain = 0.01, tension = k * strain, mass = 0.2 / (1 + strain); /* per width; per area as it is */
+    double k = 2000, strain = 0.01, tension = k * strain,
+           mass = 0.2 / (1 + strain); /* per width; per area as it is */
     *expected = 2 * N * sqrt(tension / mass) * sin(PI / (2 * N));
     double h = 2 * PI / *expected / 400, crossing[3] = {0}, before = 0;
     int left, right;
@@ -237,10 +257,12 @@ static double transverse(validation *v, int model, double *expected) {
     return found;
 }
 
-/* One end moves a little: how fast the push travels from a quarter to three quarters of the way, at half of its height. */
+/* One end moves a little: how fast the push travels from a quarter to three quarters of the way, at half of
+ * its height. */
 static double pulse(validation *v, int model, plot *p) {
     enum { N = 160 };
-    double k = 200, strain = 0.05, speed = sqrt(k / 0.2) * (1 + strain), h = 1 / speed / 2000, time[2] = {NAN, NAN}, rest[2], last[2];
+    double k = 200, strain = 0.05, speed = sqrt(k / 0.2) * (1 + strain), h = 1 / speed / 2000,
+           time[2] = {NAN, NAN}, rest[2], last[2];
     int left, right, station[2] = {N / 4, 3 * N / 4};
     trial s = stretched_strip(v, model, N, h, k, strain, &left, &right);
     for (int e = 0; e < 2; e++)
@@ -272,15 +294,18 @@ void validation_waves(validation *v) {
     plot *p = plot_create("h: a push along the strip", "time, ms", "displacement, mm");
     for (int m = 0; m < MODEL_COUNT && !experiment_stopping(v->e); m++) {
         double expected, found = transverse(v, m, &expected);
-        validation_within(v, "h", m, "first transverse mode of a stretched strip, rad/s", found, expected, 0.01);
-        validation_within(v, "h", m, "speed of a push along the strip, m/s", pulse(v, m, p), sqrt(200 / 0.2), 0.03);
+        validation_within(v, "h", m, "first transverse mode of a stretched strip, rad/s", found, expected,
+                          0.01);
+        validation_within(v, "h", m, "speed of a push along the strip, m/s", pulse(v, m, p), sqrt(200 / 0.2),
+                          0.03);
     }
     experiment_plot(v->e, "_h_waves", &p, 1, 1);
 }
 
 /* ---- j: rigid motion ---- */
 
-/* Largest force that damping adds to a deformed sheet in rigid motion, over the largest it adds in any motion. */
+/* Largest force that damping adds to a deformed sheet in rigid motion, over the largest it adds in any
+ * motion. */
 static double rigid_force(validation *v, int model) {
     double largest[3] = {0, 0, 0}, *still = NULL;
     toile_sim *sim = NULL;
@@ -301,9 +326,10 @@ static double rigid_force(validation *v, int model) {
             const double *x = trial_x(&s, i);
             double *w = trial_v(&s, i);
             for (int k = 0; k < 3; k++)
-                w[k] = move == 0   ? 0
-                       : move == 1 ? 1 + omega[(k + 1) % 3] * x[(k + 2) % 3] - omega[(k + 2) % 3] * x[(k + 1) % 3]
-                                   : (double)(experiment_random(&seed) >> 11) / 9007199254740992.0 - 0.5;
+                w[k] = move == 0 ? 0
+                       : move == 1
+                           ? 1 + omega[(k + 1) % 3] * x[(k + 2) % 3] - omega[(k + 2) % 3] * x[(k + 1) % 3]
+                           : (double)(experiment_random(&seed) >> 11) / 9007199254740992.0 - 0.5;
         }
         memset(sim->work.ahead, 0, 4 * (size_t)sim->model->particle_count * sizeof(double));
         toile_evaluate_at(sim, sim->state.x, sim->state.v, 0, 0, 0);
@@ -352,10 +378,12 @@ static double spin(validation *v, int model, double h, double damping, double *d
 void validation_rigid(validation *v) {
     double h = 1.0 / 240, omega = 2 * PI, scheme = 1 / sqrt(1 + 2 * omega * omega * h), drift;
     for (int m = 0; m < MODEL_COUNT && !experiment_stopping(v->e); m++) {
-        validation_band(v, "j", m, "damping force of a rigid motion / that of any", rigid_force(v, m), -INFINITY, 1e-10);
+        validation_band(v, "j", m, "damping force of a rigid motion / that of any", rigid_force(v, m),
+                        -INFINITY, 1e-10);
         double free = spin(v, m, h, 0, &drift), damped = spin(v, m, h, 0.002, &drift);
         validation_within(v, "j", m, "spin after 1 s, damped against undamped", damped, free, 0.001);
-        validation_band(v, "j", m, experiment_text("spin left after 1 s (the scheme itself: %.4f)", scheme), damped, scheme - 0.02, 1.0001);
+        validation_band(v, "j", m, experiment_text("spin left after 1 s (the scheme itself: %.4f)", scheme),
+                        damped, scheme - 0.02, 1.0001);
         validation_band(v, "j", m, "linear momentum gained, relative", drift, -INFINITY, 1e-9);
     }
 }

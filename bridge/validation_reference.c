@@ -6,7 +6,8 @@
 enum { STEPS = 4000 };
 
 /* theta' at the tip for a curvature at the clamp; lengths in L. */
-static double shoot_cantilever(double gamma, double bend, double *drop, double *reach, int count, double *x, double *z) {
+static double shoot_cantilever(double gamma, double bend, double *drop, double *reach, int count, double *x,
+                               double *z) {
     double theta = 0, rate = bend, h = 1.0 / STEPS, px = 0, pz = 0;
     for (int i = 0; i < STEPS; i++) {
         if (x && i % (STEPS / count) == 0)
@@ -47,8 +48,10 @@ void reference_cantilever(double gamma, double *drop, double *reach, int count, 
 
 /* ---- b: heart loop ---- */
 
-/* From the clamp, leaving upwards, to the lowest point at half the length: how far phi is from -pi/2 and x from 0. */
-static void shoot_heart(double gamma, double rate, double c, double miss[2], double *height, int count, double *x, double *z) {
+/* From the clamp, leaving upwards, to the lowest point at half the length: how far phi is from -pi/2 and x
+ * from 0. */
+static void shoot_heart(double gamma, double rate, double c, double miss[2], double *height, int count,
+                        double *x, double *z) {
     double phi = PI, h = 0.5 / STEPS, px = 0, pz = 0;
     *height = 0;
     for (int i = 0; i < STEPS; i++) {
@@ -86,9 +89,11 @@ double reference_heart(double gamma, int count, double *x, double *z) {
                 break;
             shoot_heart(now, rate + d, c, a, &unused, 1, NULL, NULL);
             shoot_heart(now, rate, c + d, b, &unused, 1, NULL, NULL);
-            double j[4] = {(a[0] - miss[0]) / d, (b[0] - miss[0]) / d, (a[1] - miss[1]) / d, (b[1] - miss[1]) / d};
+            double j[4] = {(a[0] - miss[0]) / d, (b[0] - miss[0]) / d, (a[1] - miss[1]) / d,
+                           (b[1] - miss[1]) / d};
             double det = j[0] * j[3] - j[1] * j[2], dr = (j[3] * miss[0] - j[1] * miss[1]) / det;
-            double dc = (-j[2] * miss[0] + j[0] * miss[1]) / det, most = fmax(fabs(dr) / 2, fabs(dc) / 20), share = most > 1 ? 1 / most : 1;
+            double dc = (-j[2] * miss[0] + j[0] * miss[1]) / det, most = fmax(fabs(dr) / 2, fabs(dc) / 20),
+                   share = most > 1 ? 1 / most : 1;
             rate -= share * dr, c -= share * dc;
         }
     }
@@ -109,7 +114,8 @@ double reference_pendulum(double amplitude) {
     return 2 * PI / a;
 }
 
-/* N links, particles of 1/N of the mass, half at the tip: shapes from the top down; what is left over at the tip. */
+/* N links, particles of 1/N of the mass, half at the tip: shapes from the top down; what is left over at the
+ * tip. */
 static double shoot_chain(int n, double omega2, double *y) {
     double above = 0, here = 1.0 / n, h = 1.0 / n, m = 1.0 / n;
     if (y)

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-#define SPRINGS_BEND                                                                                                       \
-    "a bend connection buckles: its force sets in at an arc of 5 degrees (smoothed up to a strain of 3e-4), so cloth of more " \
+#define SPRINGS_BEND                                                                                         \
+    "a bend connection buckles: its force sets in at an arc of 5 degrees (smoothed up to a strain of "       \
+    "3e-4), so cloth of more "                                                                               \
     "than some ten cells to the radius of its bend is too soft"
 
 /* ---- a: cantilever ---- */
@@ -26,8 +27,10 @@ static double cantilever(validation *v, int model, mesh_kind kind, double gamma,
     return found;
 }
 
-/* A clamp of two columns is first order: a perfect chain is off by 5 % at N = 40, and 2 X80 - X40 by 0.1 %. */
-static double cantilever_limit(validation *v, int model, mesh_kind kind, double gamma, double width, double *fine) {
+/* A clamp of two columns is first order: a perfect chain is off by 5 % at N = 40, and 2 X80 - X40 by 0.1 %.
+ */
+static double cantilever_limit(validation *v, int model, mesh_kind kind, double gamma, double width,
+                               double *fine) {
     int n = v->e->quick ? 20 : 40;
     double coarse = cantilever(v, model, kind, gamma, n, width);
     *fine = cantilever(v, model, kind, gamma, 2 * n, width);
@@ -35,7 +38,8 @@ static double cantilever_limit(validation *v, int model, mesh_kind kind, double 
 }
 
 static void plot_cantilever(validation *v, double points[MODEL_COUNT][8], const double *gammas, int count) {
-    plot *master = plot_create("a: cantilever", "rho g L^3 / B", "drop / reach"), *shape = plot_create("a: shapes", "x / L", "z / L");
+    plot *master = plot_create("a: cantilever", "rho g L^3 / B", "drop / reach"),
+         *shape = plot_create("a: shapes", "x / L", "z / L");
     int curve = plot_series(master, "elastica", PLOT_LINE);
     plot_log(master, true, true);
     for (double gamma = 0.5; gamma < 300; gamma *= 1.1) {
@@ -69,16 +73,19 @@ void validation_cantilever(validation *v) {
             reference_cantilever(gamma, &drop, &reach, 1, NULL, NULL);
             for (mesh_kind kind = M1; kind <= M3 - (v->e->quick ? 1 : 0); kind++) {
                 double found = cantilever_limit(v, m, kind, gamma, 0.2, &fine[kind]);
-                validation_within(v, "a", m, experiment_text("H/W at Gamma %g, %s, extrapolated", gamma, VALIDATION_MESHES[kind]), found,
-                                  drop / reach, kind == M3 ? 0.08 : 0.03);
+                validation_within(
+                    v, "a", m,
+                    experiment_text("H/W at Gamma %g, %s, extrapolated", gamma, VALIDATION_MESHES[kind]),
+                    found, drop / reach, kind == M3 ? 0.08 : 0.03);
                 if (kind == M2)
                     points[m][g] = found;
             }
-            validation_within(v, "a", m, experiment_text("H/W at Gamma %g, m1 against m2, fine mesh", gamma), fine[M1], fine[M2], 0.03);
+            validation_within(v, "a", m, experiment_text("H/W at Gamma %g, m1 against m2, fine mesh", gamma),
+                              fine[M1], fine[M2], 0.03);
         }
         if (!v->e->quick)
-            validation_within(v, "a", m, "H/W at Gamma 5, width 0.5 L against 0.2 L, N 40", cantilever(v, m, M2, 5, 40, 0.5),
-                              cantilever(v, m, M2, 5, 40, 0.2), 0.03);
+            validation_within(v, "a", m, "H/W at Gamma 5, width 0.5 L against 0.2 L, N 40",
+                              cantilever(v, m, M2, 5, 40, 0.5), cantilever(v, m, M2, 5, 40, 0.2), 0.03);
     }
     double gammas[8];
     for (int g = 0; g < count; g++)
@@ -88,9 +95,10 @@ void validation_cantilever(validation *v) {
 
 /* ---- b: heart loop ---- */
 
-/* Height over length of a strip whose ends are held together, leaving upwards. Two columns are held at each end, half a cell
- * before and half a cell behind the clamp: the hinges of the inner ones bend the half cell on either side of them, so the bend
- * begins at the clamp. (Held at the clamp itself, a perfect chain of 80 links is 6 % too high.) */
+/* Height over length of a strip whose ends are held together, leaving upwards. Two columns are held at each
+ * end, half a cell before and half a cell behind the clamp: the hinges of the inner ones bend the half cell
+ * on either side of them, so the bend begins at the clamp. (Held at the clamp itself, a perfect chain of 80
+ * links is 6 % too high.) */
 static double heart(validation *v, int model, double gamma, int n, double *x, double *z) {
     double density = 0.2, length = 0.3, du = length / n, origin[3] = {0, 0, 0}, u[3] = {length + du, 0, 0};
     double across[3] = {0, 0.05 * length, 0};
@@ -122,7 +130,8 @@ static double heart(validation *v, int model, double gamma, int n, double *x, do
                 double *t = targets[e] + 3 * (2 * w + c);
                 t[0] = 0, t[1] = across[1] * w / (s.nv - 1), t[2] = (e == 0) == (c == 0) ? -du / 2 : du / 2;
             }
-    if (!s.bad && toile_move_pin(s.world, pin, targets[0]) >= 0 && toile_move_pin(s.world, far, targets[1]) >= 0)
+    if (!s.bad && toile_move_pin(s.world, pin, targets[0]) >= 0 &&
+        toile_move_pin(s.world, far, targets[1]) >= 0)
         toile_place_inputs(s.world);
     trial_settle(&s, v->e->quick ? 10 : 30, 1e-5);
     double lowest = 0;
@@ -148,7 +157,9 @@ void validation_heart(validation *v) {
         for (int m = 0; m < MODEL_COUNT; m++) {
             v->nature = m == SPRINGS ? SPRINGS_BEND : NULL;
             double found = heart(v, m, GAMMAS[g], n, x, z);
-            validation_within(v, "b", m, experiment_text("height / L of the heart loop at Gamma %g", GAMMAS[g]), found, expected, 0.04);
+            validation_within(v, "b", m,
+                              experiment_text("height / L of the heart loop at Gamma %g", GAMMAS[g]), found,
+                              expected, 0.04);
             int points = plot_series(panels[g], VALIDATION_MODELS[m], PLOT_POINTS);
             for (int i = 0; i < n && i < 81; i++)
                 plot_add(panels[g], points, x[i], z[i]);
@@ -161,15 +172,18 @@ void validation_heart(validation *v) {
 
 static double catenary(validation *v, int model, double length, int n, double *pull, double *x, double *z) {
     enum { M = 4 };
-    double density = 0.2, width = length * M / n, origin[3] = {-length / 2, 0, 0}, u[3] = {length, 0, 0}, w[3] = {0, width, 0};
+    double density = 0.2, width = length * M / n, origin[3] = {-length / 2, 0, 0}, u[3] = {length, 0, 0},
+           w[3] = {0, width, 0};
     trial s = trial_open(v, model, 1.0 / 50);
-    trial_set(&s, "linear_solver", "cholmod"); /* slack connections never come to rest on what an iteration leaves over */
+    trial_set(&s, "linear_solver",
+              "cholmod"); /* slack connections never come to rest on what an iteration leaves over */
     trial_fabric(&s, density, 8000, 100, density * G * pow(length, 3) / 1e6); /* rho g L / k < 5e-4 */
     trial_damping(&s, 0.002, 0.002);
     trial_mesh(&s, M2, n + 1, M + 1, origin, u, w, 0);
     int left = trial_hold_columns(&s, 0, 1), right = trial_hold_columns(&s, n, n + 1);
     trial_build(&s);
-    /* starts as the arc of a circle: pushed together from flat, a strip without bend could fold into pleats */
+    /* starts as the arc of a circle: pushed together from flat, a strip without bend could fold into pleats
+     */
     double low = 1e-6, high = PI;
     for (int i = 0; i < 100; i++) { /* half angle: sin(a) / a = 1 / length */
         double mid = 0.5 * (low + high);
@@ -217,10 +231,13 @@ void validation_catenary(validation *v) {
         }
         for (int m = 0; m < MODEL_COUNT; m++)
             for (int n = 32; n <= (v->e->quick ? 32 : 64); n *= 2) {
-                double pull, sag = catenary(v, m, length, n, &pull, x, z), expected = reference_catenary(length, n, &a);
-                validation_within(v, "d", m, experiment_text("sag / span, L / span %g, N %d", length, n), sag, expected, 0.01);
-                validation_within(v, "d", m, experiment_text("horizontal pull, N/m, L / span %g, N %d", length, n), pull, 0.2 * G * a,
-                                  0.02);
+                double pull, sag = catenary(v, m, length, n, &pull, x, z),
+                             expected = reference_catenary(length, n, &a);
+                validation_within(v, "d", m, experiment_text("sag / span, L / span %g, N %d", length, n), sag,
+                                  expected, 0.01);
+                validation_within(v, "d", m,
+                                  experiment_text("horizontal pull, N/m, L / span %g, N %d", length, n), pull,
+                                  0.2 * G * a, 0.02);
                 if (n > 32 && !v->e->quick)
                     continue;
                 int points = plot_series(shapes, l ? NULL : VALIDATION_MODELS[m], PLOT_POINTS);
@@ -235,7 +252,8 @@ void validation_catenary(validation *v) {
 
 /* Elongation over rho g L^2 / (2 k). */
 static double hang(validation *v, int model, mesh_kind kind, int n, double strain, double shear_share) {
-    double density = 0.2, k = density * G / strain, origin[3] = {0, 0, 0}, u[3] = {0, 0, -1}, w[3] = {0.2, 0, 0};
+    double density = 0.2, k = density * G / strain, origin[3] = {0, 0, 0}, u[3] = {0, 0, -1},
+           w[3] = {0.2, 0, 0};
     trial s = trial_open(v, model, 1.0 / 50);
     trial_fabric(&s, density, k, shear_share * k, 1e-5);
     trial_damping(&s, 0.02, 0.02);
@@ -259,21 +277,27 @@ void validation_stretch(validation *v) {
         for (int e = 0; e < 2; e++)
             for (mesh_kind kind = M1; kind <= M3; kind++) {
                 double least = INFINITY, most = 0;
-                int points = plot_series(p, experiment_text("%s, %s, w %g", VALIDATION_MODELS[m], VALIDATION_MESHES[kind], STRAINS[e]),
+                int points = plot_series(p,
+                                         experiment_text("%s, %s, w %g", VALIDATION_MODELS[m],
+                                                         VALIDATION_MESHES[kind], STRAINS[e]),
                                          PLOT_LINE_POINTS);
-                v->nature = m == SPRINGS && kind == M3
-                                ? "springs on a mesh that is no grid resist stretch in the mean of the directions they happen to have "
-                                  "(Van Gelder 1998)"
-                                : NULL;
+                v->nature = m == SPRINGS && kind == M3 ? "springs on a mesh that is no grid resist stretch "
+                                                         "in the mean of the directions they happen to have "
+                                                         "(Van Gelder 1998)"
+                                                       : NULL;
                 for (int n = 20; n <= (v->e->quick ? 20 : 80) && !experiment_stopping(v->e); n *= 2) {
                     double found = hang(v, m, kind, n, STRAINS[e], 0.0025);
-                    validation_within(v, "e", m, experiment_text("elongation, w %g, %s, N %d", STRAINS[e], VALIDATION_MESHES[kind], n), found,
-                                      1, kind == M3 ? 0.05 : 0.01);
+                    validation_within(
+                        v, "e", m,
+                        experiment_text("elongation, w %g, %s, N %d", STRAINS[e], VALIDATION_MESHES[kind], n),
+                        found, 1, kind == M3 ? 0.05 : 0.01);
                     plot_add(p, points, n, found);
                     least = fmin(least, found), most = fmax(most, found);
                 }
                 if (!v->e->quick)
-                    validation_within(v, "e", m, experiment_text("w %g, %s, N 20 to 80: largest / least", STRAINS[e], VALIDATION_MESHES[kind]),
+                    validation_within(v, "e", m,
+                                      experiment_text("w %g, %s, N 20 to 80: largest / least", STRAINS[e],
+                                                      VALIDATION_MESHES[kind]),
                                       most / least, 1, 0.01);
             }
     experiment_plot(v->e, "_e_stretch", &p, 1, 1);

@@ -66,7 +66,8 @@ void trial_damping(trial *s, double stretch, double bend) {
     trial_property(s, "bend_damping", bend);
 }
 
-void trial_triangles(trial *s, int count, const double *x, const double *uv, int faces, const int *triangles) {
+void trial_triangles(trial *s, int count, const double *x, const double *uv, int faces,
+                     const int *triangles) {
     if (s->bad)
         return;
     double *corner = malloc((size_t)faces * 6 * sizeof *corner);
@@ -77,8 +78,15 @@ void trial_triangles(trial *s, int count, const double *x, const double *uv, int
             corner[2 * i] = from[0], corner[2 * i + 1] = from[1];
             sizes[i / 3] = 3;
         }
-        toile_mesh mesh = {.name = "sheet", .vertex_count = count, .positions = x, .face_count = faces, .face_sizes = sizes,
-                           .face_vertices = triangles, .corner_uv = corner, .panel_count = 1, .panel_fabrics = &s->fabric};
+        toile_mesh mesh = {.name = "sheet",
+                           .vertex_count = count,
+                           .positions = x,
+                           .face_count = faces,
+                           .face_sizes = sizes,
+                           .face_vertices = triangles,
+                           .corner_uv = corner,
+                           .panel_count = 1,
+                           .panel_fabrics = &s->fabric};
         keep(s, toile_add_mesh(s->world, &mesh, &s->garment));
         s->count = count;
     } else {
@@ -89,11 +97,14 @@ void trial_triangles(trial *s, int count, const double *x, const double *uv, int
 }
 
 /* A sheet as triangles: jittered, turned by 45 degrees, or with the warp turned. */
-static void mesh_triangles(trial *s, const double origin[3], const double u[3], const double v[3], double turn) {
-    int nu = s->nu, nv = s->nv, cells = (nu - 1) * (nv - 1), middle = s->kind == M45 ? cells : 0, n = nu * nv + middle;
+static void mesh_triangles(trial *s, const double origin[3], const double u[3], const double v[3],
+                           double turn) {
+    int nu = s->nu, nv = s->nv, cells = (nu - 1) * (nv - 1), middle = s->kind == M45 ? cells : 0,
+        n = nu * nv + middle;
     double *x = malloc((size_t)n * 3 * sizeof *x), *uv = malloc((size_t)n * 2 * sizeof *uv);
     int *t = malloc((size_t)cells * 12 * sizeof *t), faces = 0;
-    double lu = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]), lv = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    double lu = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]),
+           lv = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
     uint64_t seed = 20240229;
     if (!x || !uv || !t) {
         s->bad = true;
@@ -130,8 +141,8 @@ out:
     free(t);
 }
 
-void trial_mesh(trial *s, mesh_kind kind, int nu, int nv, const double origin[3], const double u[3], const double v[3],
-                double turn) {
+void trial_mesh(trial *s, mesh_kind kind, int nu, int nv, const double origin[3], const double u[3],
+                const double v[3], double turn) {
     s->kind = kind, s->nu = nu, s->nv = nv, s->count = nu * nv;
     if (s->bad)
         return;
@@ -139,7 +150,10 @@ void trial_mesh(trial *s, mesh_kind kind, int nu, int nv, const double origin[3]
         mesh_triangles(s, origin, u, v, turn);
         return;
     }
-    toile_grid grid = {.name = "sheet", .nu = nu, .nv = nv, .fabric = s->fabric,
+    toile_grid grid = {.name = "sheet",
+                       .nu = nu,
+                       .nv = nv,
+                       .fabric = s->fabric,
                        .diagonals = kind == M1 ? TOILE_DIAGONALS_LEFT : TOILE_DIAGONALS_ALTERNATE};
     memcpy(grid.origin, origin, sizeof grid.origin);
     memcpy(grid.u_axis, u, sizeof grid.u_axis);
@@ -150,7 +164,8 @@ void trial_mesh(trial *s, mesh_kind kind, int nu, int nv, const double origin[3]
 int trial_hold(trial *s, int count, const int *particles) {
     int pin = -1;
     if (!s->bad)
-        keep(s, toile_add_pin(s->world, &(toile_pin){s->garment, count, particles, {true, true, true}}, &pin));
+        keep(s,
+             toile_add_pin(s->world, &(toile_pin){s->garment, count, particles, {true, true, true}}, &pin));
     return pin;
 }
 

@@ -84,7 +84,7 @@ static const toile_named_fabric FABRICS[] = {
      "bend from drape: 47 to 70 % measured (Memon et al. 2021); weight: MIT fabric set (Bouman 2013), pleather; thickness "
      "0.75 mm (Efendioglu 2025) and stretch 13000 N/m as quoted by ppf-contact-solver; shear estimated",
      {.density = 0.565, .stretch_warp = 13000, .stretch_weft = 13000, .stiffening_warp = 1, .stiffening_weft = 1,
-      .shear = 2000, .bend_warp = 2.2e-5, .bend_weft = 2.2e-5, .bend_bias = 0, .stretch_damping = 0.003, .bend_damping = 0.004,
+      .shear = 2000, .bend_warp = 1.3e-5, .bend_weft = 1.3e-5, .bend_bias = 0, .stretch_damping = 0.003, .bend_damping = 0.004,
       .thickness = 7.5e-4, .friction = 1.4, .air = 1}},
     {"nylon_ripstop", "Nylon ripstop",
      "weight and bend: MIT fabric set (Bouman 2013; bend by the factor for light cotton); stretch and shear estimated",
