@@ -433,6 +433,27 @@ static void rigid_damping(void) {
     }
 }
 
+/* Damping is a decay time: a strip that was stretched by 1 % and is so strongly damped that its mass does not count is back to
+ * 1/e of that after the time. 2 % for the mass (its own time is 1/1000 of the damping's) and for backward Euler's steps. */
+static void decay_time(void) {
+    for (int m = 0; m < 2; m++) {
+        double tau = 0.5, h = tau / 500, length = 0.5;
+        toile_world *w = new_world(MODELS[m], h, 1e-12);
+        sheet s = {LEFT, 2, 2, {0, 0, 0}, {length, 0, 0}, {0, 0.5, 0}, NULL};
+        no_gravity(w);
+        int fabric = new_fabric(w, 0.2, 4000, 0, 0);
+        damping(w, fabric, tau, 0);
+        int garment = add_sheet(w, &s, fabric);
+        pin_columns(w, garment, &s, 0, 1);
+        must(w, toile_build(w));
+        position_of(w, 1)[0] = position_of(w, 3)[0] = 1.01 * length;
+        for (int f = 0; f < 500; f++)
+            must(w, toile_advance(w, h));
+        WITHIN(0.02, (column_mean(w, &s, 1, 0) / length - 1) / 0.01, exp(-1), "%s, stretch left after the decay time", MODELS[m]);
+        toile_destroy(w);
+    }
+}
+
 /* ---- 4 hanging strip ---- */
 
 /* Elongation of a strip under its own weight, over rho g L^2 / (2 k). */
@@ -1230,6 +1251,7 @@ int main(int argc, char **argv) {
     RUN(linear_momentum);
     RUN(rotation);
     RUN(rigid_damping);
+    RUN(decay_time);
     RUN(hanging_strip);
     RUN(hanging_strip_springs);
     RUN(hanging_strip_springs_shear);
