@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "experiments.h"
 #include "progress.h"
+#include "validation.h"
 
 #include <errno.h>
 #include <math.h>
@@ -38,6 +39,7 @@ static const experiment_entry EXPERIMENTS[] = {
     {"jiang_rk4", "Jiang 2021, section 4",
      "Explicit RK4 beside implicit steps: longest step, cost by stiffness, five test systems",
      experiment_jiang_rk4},
+    {"validation", "closed forms and measurements", "both cloth models against physics, protocols a to j", experiment_validation},
     {NULL, NULL, NULL, NULL},
 };
 

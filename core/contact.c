@@ -19,6 +19,11 @@
  * than this is not found (m). */
 #define REACH 0.05
 
+/* Distance that particle i keeps from a collider's surface, m. */
+static double gap_of(const toile_sim *sim, const toile_solid *solid, int i) {
+    return solid->thickness + sim->settings->contact_thickness + sim->model->half_thickness[i];
+}
+
 /* A surface with two sides keeps a particle on the one where it is at the step's begin. */
 static void choose_side(const double *x, double h, toile_hit *hit) {
     double side = 0;
@@ -37,7 +42,7 @@ static bool nearest_solid(const toile_sim *sim, int i, const double *p, double w
     double least = INFINITY;
     for (int s = 0; s < sim->solid_count; s++) {
         const toile_solid *candidate = &sim->solids[s];
-        double gap = candidate->thickness + sim->settings->contact_thickness;
+        double gap = gap_of(sim, candidate, i);
         toile_hit hit;
         if (!toile_touches_solid(&sim->rules, i, s) ||
             !toile_solid_nearest(candidate, p, gap + way + reach, gap + way, h, &hit))
@@ -61,7 +66,7 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     const toile_touch *touch = &sim->state.touch[i];
     const double *x = sim->state.x + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
     double *y = sim->work.alter + 4 * (size_t)i, *friction = sim->work.friction + 4 * (size_t)i;
-    double gap = solid->thickness + set->contact_thickness, relative[3];
+    double gap = gap_of(sim, solid, i), relative[3];
     for (int k = 0; k < 3; k++)
         relative[k] = v[k] - hit->velocity[k];
     double approach = dot(relative, hit->normal);
@@ -101,7 +106,7 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     if (found->mode != TOILE_TOUCH_SLIDE)
         return;
     bool still = speed * mass <= 1e-9 * h * found->force || speed == 0;
-    double hold = solid->friction_kinetic * found->force, stop = mass * speed / h;
+    double hold = solid->friction_kinetic * sim->model->friction[i] * found->force, stop = mass * speed / h;
     /* friction turns with the slip: d f / d v = - mu N / |slip| across it. Left explicit, it shakes slow cloth apart, for a
      * step's friction can be many times its slip. */
     found->turning = hold / fmax(speed, 0.01 * h * hold / mass + 1e-12);
@@ -129,7 +134,7 @@ static void find_contact(const toile_sim *sim, int i, double h, toile_found *fou
     int s = -1;
     if (!nearest_solid(sim, i, p, way, REACH, h, &hit, &s))
         return;
-    double gap = sim->solids[s].thickness + sim->settings->contact_thickness;
+    double gap = gap_of(sim, &sim->solids[s], i);
     for (int k = 0; k < 3; k++)
         relative[k] = v[k] - hit.velocity[k];
     bool kept = sim->state.touch[i].solid == s && hit.distance < gap + REACH;
@@ -243,7 +248,7 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
         memset(touch->direction, 0, sizeof touch->direction);
         double hold = sqrt(dot(tangent, tangent));
         if (found->mode == TOILE_TOUCH_STICK) {
-            if (hold > solid->friction_static * normal) {
+            if (hold > solid->friction_static * sim->model->friction[i] * normal) {
                 touch->mode = TOILE_TOUCH_SLIDE;
                 for (int k = 0; k < 3; k++)
                     touch->direction[k] = -tangent[k] / hold;
@@ -265,7 +270,7 @@ int toile_sim_penetrations(const toile_sim *sim, double *deepest) {
         for (int s = 0; s < sim->solid_count; s++) {
             toile_hit hit;
             const toile_solid *solid = &sim->solids[s];
-            double gap = solid->thickness + sim->settings->contact_thickness;
+            double gap = gap_of(sim, solid, i);
             if (solid->side != TOILE_SOLID_BOTH && toile_touches_solid(&sim->rules, i, s) &&
                 toile_solid_nearest(solid, sim->state.x + 4 * (size_t)i, REACH, gap, 1, &hit) && -hit.distance > depth)
                 depth = -hit.distance;

@@ -42,7 +42,7 @@ static void triangle_air(const toile_sim *sim, const double *x, const double *v,
             n[k] /= area > 1e-300 ? area : 1;
             normal_speed += n[k] * ((w[0][k] + w[1][k] + w[2][k]) / 3 - set->wind_velocity[k]);
         }
-        double strength = scale * area * fabs(normal_speed);
+        double strength = scale * t->air[e] * area * fabs(normal_speed);
         for (int k = 0; k < 3; k++) {
             r[k] = -strength * normal_speed * n[k] / 3;
             r[k + 3] = n[k];
@@ -99,7 +99,7 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
                 relative[k] = vi[k] - set->wind_velocity[k];
                 speed += n[k] / (length > 1e-300 ? length : 1) * relative[k];
             }
-            double pull = strength * m->area[i] * fabs(speed);
+            double pull = strength * m->air_area[i] * fabs(speed);
             for (int k = 0; k < 3; k++)
                 f[k] -= pull * relative[k];
             g[0] += h * pull, g[3] += h * pull, g[5] += h * pull;
@@ -116,7 +116,7 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
             double way = (xi[0] + xi[1] + xi[2]) / sqrt(3.0);
             double wave = sin(2 * 3.14159265358979323846 * (set->gust_frequency * time - way / set->gust_wavelength));
             for (int k = 0; k < 3; k++)
-                f[k] += m->area[i] * set->gust_pressure[k] * wave;
+                f[k] += m->air_area[i] * set->gust_pressure[k] * wave;
         }
     }
 }

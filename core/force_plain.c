@@ -20,11 +20,51 @@ static void material_derivative(const toile_triangle_element *e, const double x[
     }
 }
 
+void toile_stretch_law(double e, double curve, double knee, double *value, double *slope, double *bend, double *integral) {
+    double q = fmin(fmax(e, 0), knee), beyond = e - q;
+    if (value)
+        *value = e + curve * q * (2 * e - q);
+    if (slope)
+        *slope = 1 + 2 * curve * q;
+    if (bend)
+        *bend = e > 0 && e < knee ? 2 * curve : 0;
+    if (integral)
+        *integral = 0.5 * e * e + curve * (q * q * q / 3 + (beyond > 0 ? q * beyond * (q + beyond) : 0));
+}
+
+/* C of the shear and its gradients p by w_u, q by w_v; of each thread its length squared, floored, and whether it is not. */
+typedef struct shear {
+    double c, m, p[3], q[3], uu, vv;
+    double free_u, free_v; /* 1, or 0 where the floor holds */
+} shear;
+
+static shear shear_of(const double wu[3], const double wv[3]) {
+    const double least = TOILE_SHEAR_FLOOR * TOILE_SHEAR_FLOOR;
+    shear s = {.uu = fmax(dot(wu, wu), least), .vv = fmax(dot(wv, wv), least)};
+    s.free_u = dot(wu, wu) > least, s.free_v = dot(wv, wv) > least;
+    s.m = 1 / sqrt(sqrt(s.uu * s.vv));
+    s.c = s.m * dot(wu, wv);
+    for (int k = 0; k < 3; k++) {
+        s.p[k] = s.m * wv[k] - 0.5 * s.free_u * s.c / s.uu * wu[k];
+        s.q[k] = s.m * wu[k] - 0.5 * s.free_v * s.c / s.vv * wv[k];
+    }
+    return s;
+}
+
 double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]) {
-    double wu[3], wv[3];
+    double wu[3], wv[3], iu, iv;
     material_derivative(e, x, wu, wv);
-    double cu = sqrt(dot(wu, wu)) - e->scale_u, cv = sqrt(dot(wv, wv)) - e->scale_v, cs = dot(wu, wv);
-    return 0.5 * (e->stiff_u * cu * cu + e->stiff_v * cv * cv + e->stiff_s * cs * cs);
+    double cs = shear_of(wu, wv).c;
+    toile_stretch_law(sqrt(dot(wu, wu)) - e->scale_u, e->curve_u, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iu);
+    toile_stretch_law(sqrt(dot(wv, wv)) - e->scale_v, e->curve_v, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iv);
+    return e->stiff_u * iu + e->stiff_v * iv + 0.5 * e->stiff_s * cs * cs;
+}
+
+/* Tension over stiffness with its damping, which goes with the slope. */
+static double tension_of(double length, double scale, double curve, double damping, double rate) {
+    double value, slope;
+    toile_stretch_law(length - scale, curve, TOILE_STRETCH_KNEE, &value, &slope, NULL, NULL);
+    return value + damping * slope * rate;
 }
 
 void toile_triangle_force(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double f[3][3]) {
@@ -32,12 +72,13 @@ void toile_triangle_force(const toile_triangle_element *e, const double x[3][3],
     material_derivative(e, x, wu, wv);
     material_derivative(e, v, ru, rv);
     double lu = sqrt(dot(wu, wu)), lv = sqrt(dot(wv, wv));
-    double tu = e->stiff_u * (lu - e->scale_u + e->damping * dot(wu, ru) / lu);
-    double tv = e->stiff_v * (lv - e->scale_v + e->damping * dot(wv, rv) / lv);
-    double ts = e->stiff_s * (dot(wu, wv) + e->damping * (dot(ru, wv) + dot(wu, rv)));
+    double tu = e->stiff_u * tension_of(lu, e->scale_u, e->curve_u, e->damping, dot(wu, ru) / lu);
+    double tv = e->stiff_v * tension_of(lv, e->scale_v, e->curve_v, e->damping, dot(wv, rv) / lv);
+    shear s = shear_of(wu, wv);
+    double ts = e->stiff_s * (s.c + e->damping * (dot(ru, s.p) + dot(s.q, rv)));
     for (int k = 0; k < 3; k++) {
-        fu[k] = -(tu * wu[k] / lu + ts * wv[k]);
-        fv[k] = -(tv * wv[k] / lv + ts * wu[k]);
+        fu[k] = -(tu * wu[k] / lu + ts * s.p[k]);
+        fv[k] = -(tv * wv[k] / lv + ts * s.q[k]);
         f[1][k] = e->a1 * fu[k] + e->b1 * fv[k];
         f[2][k] = e->a2 * fu[k] + e->b2 * fv[k];
         f[0][k] = -(f[1][k] + f[2][k]);
@@ -45,15 +86,52 @@ void toile_triangle_force(const toile_triangle_element *e, const double x[3][3],
 }
 
 /* Adds d(force in w space)/d(w) for one stretch direction: all terms of eq. 8 and 12. */
-static void stretch_blocks(double stiffness, double scale, double damping, const double *w, const double *r, double dw[9],
-                           double dr[9]) {
-    double l = sqrt(dot(w, w)), rate = dot(w, r) / l, tension = stiffness * (l - scale + damping * rate);
+static void stretch_blocks(double stiffness, double scale, double curve, double damping, const double *w, const double *r,
+                           double dw[9], double dr[9]) {
+    double l = sqrt(dot(w, w)), rate = dot(w, r) / l, slope, bend;
+    double tension = stiffness * tension_of(l, scale, curve, damping, rate);
+    toile_stretch_law(l - scale, curve, TOILE_STRETCH_KNEE, NULL, &slope, &bend, NULL);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
             double ui = w[i] / l, uj = w[j] / l, across = (i == j) - ui * uj;
             /* d rate / d w_j = (r_j - u_j rate) / l */
-            dw[3 * i + j] -= stiffness * ui * (uj + damping * (r[j] - uj * rate) / l) + tension * across / l;
-            dr[3 * i + j] -= stiffness * damping * ui * uj;
+            dw[3 * i + j] -= stiffness * ui * ((slope + damping * bend * rate) * uj + damping * slope * (r[j] - uj * rate) / l) +
+                             tension * across / l;
+            dr[3 * i + j] -= stiffness * damping * slope * ui * uj;
+        }
+}
+
+/* The same for shear: C with its rate R = r_u . p + q . r_v; force_u = -k (C + d R) p, force_v = -k (C + d R) q. */
+static void shear_blocks(double stiffness, double damping, const double *wu, const double *wv, const double *ru, const double *rv,
+                         double dw[4][9], double dr[4][9]) {
+    shear s = shear_of(wu, wv);
+    double uu[9], uv[9], vv[9], by_u[3], by_v[3], t = stiffness * (s.c + damping * (dot(ru, s.p) + dot(s.q, rv)));
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) { /* second derivatives of C: p by w_u, p by w_v, q by w_v */
+            int k = 3 * i + j;
+            double a = 0.5 * s.free_u / s.uu, b = 0.5 * s.free_v / s.vv;
+            uu[k] = -s.m * a * wv[i] * wu[j] - a * wu[i] * s.p[j] - a * s.c * ((i == j) - 2 * wu[i] * wu[j] / s.uu);
+            uv[k] = s.m * (i == j) - s.m * b * wv[i] * wv[j] - a * wu[i] * s.q[j];
+            vv[k] = -s.m * b * wu[i] * wv[j] - b * wv[i] * s.q[j] - b * s.c * ((i == j) - 2 * wv[i] * wv[j] / s.vv);
+        }
+    for (int j = 0; j < 3; j++) { /* of C + d R */
+        by_u[j] = s.p[j], by_v[j] = s.q[j];
+        for (int i = 0; i < 3; i++) {
+            by_u[j] += damping * (ru[i] * uu[3 * i + j] + rv[i] * uv[3 * j + i]);
+            by_v[j] += damping * (ru[i] * uv[3 * i + j] + rv[i] * vv[3 * i + j]);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            int k = 3 * i + j;
+            dw[0][k] -= stiffness * s.p[i] * by_u[j] + t * uu[k];
+            dw[1][k] -= stiffness * s.p[i] * by_v[j] + t * uv[k];
+            dw[2][k] -= stiffness * s.q[i] * by_u[j] + t * uv[3 * j + i];
+            dw[3][k] -= stiffness * s.q[i] * by_v[j] + t * vv[k];
+            dr[0][k] -= stiffness * damping * s.p[i] * s.p[j];
+            dr[1][k] -= stiffness * damping * s.p[i] * s.q[j];
+            dr[2][k] -= stiffness * damping * s.q[i] * s.p[j];
+            dr[3][k] -= stiffness * damping * s.q[i] * s.q[j];
         }
 }
 
@@ -64,23 +142,9 @@ void toile_triangle_jacobian(const toile_triangle_element *e, const double x[3][
     material_derivative(e, v, ru, rv);
     /* blocks over (w_u, w_v): [0] uu, [1] uv, [2] vu, [3] vv */
     double w[4][9] = {{0}}, r[4][9] = {{0}};
-    stretch_blocks(e->stiff_u, e->scale_u, e->damping, wu, ru, w[0], r[0]);
-    stretch_blocks(e->stiff_v, e->scale_v, e->damping, wv, rv, w[3], r[3]);
-    double ts = e->stiff_s * (dot(wu, wv) + e->damping * (dot(ru, wv) + dot(wu, rv)));
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            int k = 3 * i + j;
-            /* C = w_u . w_v, its rate R = r_u . w_v + w_u . r_v; force_u = -k (C + d R) w_v, force_v = ... w_u */
-            double cu = wv[j] + e->damping * rv[j], cv = wu[j] + e->damping * ru[j];
-            w[0][k] -= e->stiff_s * wv[i] * cu;
-            w[1][k] -= e->stiff_s * wv[i] * cv + (i == j) * ts;
-            w[2][k] -= e->stiff_s * wu[i] * cu + (i == j) * ts;
-            w[3][k] -= e->stiff_s * wu[i] * cv;
-            r[0][k] -= e->stiff_s * e->damping * wv[i] * wv[j];
-            r[1][k] -= e->stiff_s * e->damping * wv[i] * wu[j];
-            r[2][k] -= e->stiff_s * e->damping * wu[i] * wv[j];
-            r[3][k] -= e->stiff_s * e->damping * wu[i] * wu[j];
-        }
+    stretch_blocks(e->stiff_u, e->scale_u, e->curve_u, e->damping, wu, ru, w[0], r[0]);
+    stretch_blocks(e->stiff_v, e->scale_v, e->curve_v, e->damping, wv, rv, w[3], r[3]);
+    shear_blocks(e->stiff_s, e->damping, wu, wv, ru, rv, w, r);
     double a[3] = {-(e->a1 + e->a2), e->a1, e->a2}, b[3] = {-(e->b1 + e->b2), e->b1, e->b2};
     for (int p = 0; p < 3; p++)
         for (int q = 0; q < 3; q++)
@@ -217,9 +281,8 @@ static void axial(const toile_spring_element *e, double l, double *force, double
     if (!e->bend) {
         if (stretch < 0)
             return;
-        *force = e->stiffness * stretch;
-        *slope = e->stiffness;
-        *energy = 0.5 * e->stiffness * stretch * stretch;
+        toile_stretch_law(stretch, e->curve, TOILE_STRETCH_KNEE * e->length, force, slope, NULL, energy);
+        *force *= e->stiffness, *slope *= e->stiffness, *energy *= e->stiffness;
         return;
     }
     if (stretch >= 0)
@@ -276,6 +339,9 @@ void toile_spring_jacobian(const toile_spring_element *e, const double x[2][3], 
     if (e->bend && slope > 0 && l / e->length <= 1 - TOILE_BEND_LINEAR) { /* the damping follows the slope */
         double s = l / e->length;
         curve = e->stiffness * ((-138.492 * s + 205.158) * s - 78.166) / (e->length * e->length);
+    } else if (!e->bend && slope > 0) {
+        toile_stretch_law(l - e->length, e->curve, TOILE_STRETCH_KNEE * e->length, NULL, NULL, &curve, NULL);
+        curve *= e->stiffness;
     }
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {

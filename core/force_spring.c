@@ -4,7 +4,9 @@
  * acts while the connection does; its d/dx (3.16) is left out as in the thesis. The bend Jacobian keeps the axial term
  * only (3.10). Everything that enters the matrix is positive semi-definite. */
 #include "force_spring.h"
+#include "force_stretch.h"
 #include "kernels_table.h"
+#include "stretch_law.h"
 
 TOILE_INLINE void write_springs(double *to, v8x3 u, v8 along, v8 across, v8x3 g) {
     for (int l = 0; l < 8; l++, to += TOILE_SPRING_RECORD) {
@@ -41,8 +43,9 @@ void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end,
             /* a slack connection that this step will pull taut is linearised as taut: else nothing in the system
              * resists until it is overstretched */
             m8 active = v8_max(length, length + ahead) >= rest;
-            force = v8_select(active, k * (length - rest), zero);
-            slope = v8_select(active, k, zero);
+            v8 law_slope, law = stretch_law(length - rest, v8_load(s->curve + e), TOILE_STRETCH_KNEE * rest, &law_slope);
+            force = v8_select(active, k * law, zero);
+            slope = v8_select(active, k * law_slope, zero);
             /* k (1 - L / |x|) of eq. 3.7, less the false tension of turning (force_stretch.c) */
             across = v8_max(force - 0.5 * turn * turn * slope * turning, zero) / length;
         } else {

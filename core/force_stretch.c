@@ -12,29 +12,44 @@
  * second term takes T without the false tension: left in, they brake every rotation (k = 4000 N/m at 1 rev/s and
  * h = 1/240 s: half of the spin lost in 1 s, where backward Euler itself loses 13 %).
  *
- * Shear C = w_u . w_v keeps k (w_v; w_u)(w_v; w_u)' and drops the term with
- * d2C/dx2 C, which is indefinite whatever its sign. */
+ * The law between C and T stiffens (force_stretch.h); k is its slope where C is.
+ *
+ * Shear C (force_stretch.h) keeps k (p; q)(p; q)' with its gradients p, q and drops the term with d2C/dx2 C, which is
+ * indefinite whatever its sign. */
+#include "force_stretch.h"
 #include "kernels_table.h"
+#include "stretch_law.h"
 
 /* One stretch direction: adds force + K d to g, and H (6 numbers) = outer factor x u u' + inner x I. */
-TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 damping, v8 h, v8 turn,
+TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 curve, v8 damping, v8 h, v8 turn,
                           v8 H[6]) {
     v8 length = v8_max(v8_sqrt(v8_dot(w, w)), v8_set(1e-12));
     v8x3 u = v8_scale(1 / length, w);
     v8 parting = v8_dot(u, rate), turning = (v8_dot(rate, rate) - parting * parting) / length;
-    v8 tension = stiffness * (length - scale + damping * (parting + 0.5 * turn * turning));
-    v8 false_tension = stiffness * turn * turning * (0.5 * turn + damping);
+    v8 slope, strain = stretch_law(length - scale, curve, v8_set(TOILE_STRETCH_KNEE), &slope);
+    slope *= stiffness;
+    v8 tension = stiffness * strain + slope * damping * (parting + 0.5 * turn * turning);
+    v8 false_tension = slope * turn * turning * (0.5 * turn + damping);
     v8 across = v8_max(tension - false_tension, v8_set(0)) / length;
     v8 along = v8_dot(u, d);
-    v8 inner = h * h * across, outer = h * stiffness * (h + damping) - inner;
+    v8 inner = h * h * across, outer = h * slope * (h + damping) - inner;
     H[0] = outer * u.x * u.x + inner;
     H[1] = outer * u.x * u.y;
     H[2] = outer * u.x * u.z;
     H[3] = outer * u.y * u.y + inner;
     H[4] = outer * u.y * u.z;
     H[5] = outer * u.z * u.z + inner;
-    v8 pull = tension + (stiffness - across) * along;
+    v8 pull = tension + (slope - across) * along;
     return v8_blend(-pull, u, -across, d);
+}
+
+/* C of the shear and its gradients by w_u and w_v. */
+TOILE_INLINE v8 shear_gradients(v8x3 wu, v8x3 wv, v8x3 *p, v8x3 *q) {
+    v8 least = v8_set(TOILE_SHEAR_FLOOR * TOILE_SHEAR_FLOOR), zero = v8_set(0), u2 = v8_dot(wu, wu), v2 = v8_dot(wv, wv);
+    v8 uu = v8_max(u2, least), vv = v8_max(v2, least), m = 1 / v8_sqrt(v8_sqrt(uu * vv)), c = m * v8_dot(wu, wv);
+    *p = v8_blend(m, wv, v8_select(u2 > least, -0.5 * c / uu, zero), wu);
+    *q = v8_blend(m, wu, v8_select(v2 > least, -0.5 * c / vv, zero), wv);
+    return c;
 }
 
 TOILE_INLINE v8x3 derivative(v8 c1, v8 c2, v8x3 d1, v8x3 d2) {
@@ -66,22 +81,25 @@ void TOILE_KERNEL(toile_triangles)(const toile_evaluation *at, int begin, int en
         }
 
         v8 out[27], *uu = out + 6, *vv = out + 12, *uv = out + 18;
-        v8x3 gu = stretch(wu, ru, du, v8_load(t->stiff_u + e), v8_load(t->scale_u + e), damping, h, turn, uu);
-        v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), damping, h, turn, vv);
+        v8x3 gu = stretch(wu, ru, du, v8_load(t->stiff_u + e), v8_load(t->scale_u + e), v8_load(t->curve_u + e), damping, h,
+                          turn, uu);
+        v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), v8_load(t->curve_v + e), damping, h,
+                          turn, vv);
 
-        v8 shear = ks * (v8_dot(wu, wv) + damping * (v8_dot(ru, wv) + v8_dot(wu, rv)) + v8_dot(du_shear, wv) +
-                         v8_dot(wu, dv_shear));
-        gu = v8_sub(gu, v8_scale(shear, wv));
-        gv = v8_sub(gv, v8_scale(shear, wu));
+        v8x3 p, q;
+        v8 c = shear_gradients(wu, wv, &p, &q);
+        v8 shear = ks * (c + damping * (v8_dot(ru, p) + v8_dot(q, rv)) + v8_dot(du_shear, p) + v8_dot(q, dv_shear));
+        gu = v8_sub(gu, v8_scale(shear, p));
+        gv = v8_sub(gv, v8_scale(shear, q));
         v8 factor = h_shear * ks * (h_shear + damping);
-        v8x3 fu = v8_scale(factor, wu), fv = v8_scale(factor, wv);
-        uu[0] += fv.x * wv.x, uu[1] += fv.x * wv.y, uu[2] += fv.x * wv.z;
-        uu[3] += fv.y * wv.y, uu[4] += fv.y * wv.z, uu[5] += fv.z * wv.z;
-        vv[0] += fu.x * wu.x, vv[1] += fu.x * wu.y, vv[2] += fu.x * wu.z;
-        vv[3] += fu.y * wu.y, vv[4] += fu.y * wu.z, vv[5] += fu.z * wu.z;
-        uv[0] = fv.x * wu.x, uv[1] = fv.x * wu.y, uv[2] = fv.x * wu.z;
-        uv[3] = fv.y * wu.x, uv[4] = fv.y * wu.y, uv[5] = fv.y * wu.z;
-        uv[6] = fv.z * wu.x, uv[7] = fv.z * wu.y, uv[8] = fv.z * wu.z;
+        v8x3 fp = v8_scale(factor, p), fq = v8_scale(factor, q);
+        uu[0] += fp.x * p.x, uu[1] += fp.x * p.y, uu[2] += fp.x * p.z;
+        uu[3] += fp.y * p.y, uu[4] += fp.y * p.z, uu[5] += fp.z * p.z;
+        vv[0] += fq.x * q.x, vv[1] += fq.x * q.y, vv[2] += fq.x * q.z;
+        vv[3] += fq.y * q.y, vv[4] += fq.y * q.z, vv[5] += fq.z * q.z;
+        uv[0] = fp.x * q.x, uv[1] = fp.x * q.y, uv[2] = fp.x * q.z;
+        uv[3] = fp.y * q.x, uv[4] = fp.y * q.y, uv[5] = fp.y * q.z;
+        uv[6] = fp.z * q.x, uv[7] = fp.z * q.y, uv[8] = fp.z * q.z;
         out[0] = gu.x, out[1] = gu.y, out[2] = gu.z;
         out[3] = gv.x, out[4] = gv.y, out[5] = gv.z;
 

@@ -4,12 +4,28 @@
 #ifndef TOILE_FORCE_STRETCH_H
 #define TOILE_FORCE_STRETCH_H
 
+/* The stretch law of both models. Measured cloth stiffens: crimp is pulled out, loops close (Wang, O'Brien, Ramamoorthi
+ * 2011 measured up to a strain of 1/6). With strain e and q = e clamped to [0, knee]
+ *   tension / stiffness = e + curve q (2 e - q),  slope 1 + 2 curve q:
+ * a parabola up to the knee, straight on beyond it, straight in compression; once continuously differentiable. The fabric's
+ * stiffening is tension / (stiffness e) at the knee: curve = (stiffening - 1) / knee. */
+#define TOILE_STRETCH_KNEE (1.0 / 6)
+
 typedef struct toile_triangle_element {
     double a1, a2, b1, b2;            /* 1/m, see model.h */
     double scale_u, scale_v;
     double stiff_u, stiff_v, stiff_s; /* N m */
     double damping;                   /* s */
+    double curve_u, curve_v;          /* stiffening, per unit of strain */
 } toile_triangle_element;
+
+/* Shear of both threads' directions: C = w_u . w_v / sqrt(|w_u| |w_v|). Baraff-Witkin's w_u . w_v is the shear angle of cloth
+ * that is not stretched; stretched by 10 % on the bias it resists 11 % too much, this one 3 %. (The angle itself, over
+ * |w_u| |w_v|, is as far off the other way, and stiff where cloth is crushed.) Below this length a thread counts as so long. */
+#define TOILE_SHEAR_FLOOR 0.1
+
+/* The law: value, slope, slope of the slope, and integral at e; any may be null. */
+void toile_stretch_law(double e, double curve, double knee, double *value, double *slope, double *bend, double *integral);
 
 double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]);
 /* Elastic and damping force, N. */

@@ -11,6 +11,7 @@
 #include "model.h"
 
 #include "force_bend.h"
+#include "force_stretch.h"
 #include "join.h"
 #include "order.h"
 #include "sew.h"
@@ -65,7 +66,7 @@ typedef struct builder {
     pair_value *sewn;     /* fold angles of welded stitches, sorted, (sewn_count) */
     int fold_count, sewn_count;
     int *spring_pair;     /* knots, (spring_count x 2) */
-    double *spring_value; /* length, stiffness, damping */
+    double *spring_value; /* length, stiffness, damping, curve */
     int spring_count, spring_capacity, stretch_count, axial_count;
 } builder;
 
@@ -283,7 +284,19 @@ static double direction_modulus(const toile_fabric *f, double c, double s) {
     return 1 / (c * c * c * c / ku + s * s * s * s / kv + c * c * s * s / ks);
 }
 
-static toile_status add_spring(builder *b, int i, int j, double length, double stiffness, double damping,
+/* Stiffening along one direction of threads, per unit of strain (force_stretch.h). */
+static double thread_curve(double stiffening) {
+    return (stiffening - 1) / TOILE_STRETCH_KNEE;
+}
+
+/* Stiffening in direction (c, s): each thread's, by its part in the strain; shear does not stiffen. */
+static double direction_curve(const toile_fabric *f, double c, double s) {
+    double tiny = 1e-9, ku = fmax(f->stretch_warp, tiny), kv = fmax(f->stretch_weft, tiny);
+    return (c * c * c * c / ku * thread_curve(f->stiffening_warp) + s * s * s * s / kv * thread_curve(f->stiffening_weft)) *
+           direction_modulus(f, c, s);
+}
+
+static toile_status add_spring(builder *b, int i, int j, double length, double stiffness, double damping, double curve,
                                toile_error *error) {
     if (b->spring_count == b->spring_capacity) {
         int capacity = b->spring_capacity ? 2 * b->spring_capacity : 4096;
@@ -291,7 +304,7 @@ static toile_status add_spring(builder *b, int i, int j, double length, double s
         if (pair)
             b->spring_pair = pair;
         double *value =
-            toile_grow(b->memory, b->spring_value, 3 * (size_t)b->spring_count, 3 * (size_t)capacity, sizeof(double));
+            toile_grow(b->memory, b->spring_value, 4 * (size_t)b->spring_count, 4 * (size_t)capacity, sizeof(double));
         if (value)
             b->spring_value = value;
         if (!pair || !value)
@@ -301,9 +314,11 @@ static toile_status add_spring(builder *b, int i, int j, double length, double s
     int s = b->spring_count++;
     b->spring_pair[2 * s] = i;
     b->spring_pair[2 * s + 1] = j;
-    b->spring_value[3 * s] = length;
-    b->spring_value[3 * s + 1] = stiffness;
-    b->spring_value[3 * s + 2] = damping;
+    double *value = b->spring_value + 4 * s;
+    value[0] = length;
+    value[1] = stiffness;
+    value[2] = damping;
+    value[3] = curve;
     return TOILE_OK;
 }
 
@@ -324,8 +339,81 @@ static double edge_length(const builder *b, const edge *e) {
     return length;
 }
 
+/* Inverse of a symmetric positive definite matrix, by Gauss-Jordan. */
+static void invert_3(double a[3][3]) {
+    for (int p = 0; p < 3; p++) {
+        double pivot = 1 / a[p][p];
+        a[p][p] = 1;
+        for (int j = 0; j < 3; j++)
+            a[p][j] *= pivot;
+        for (int i = 0; i < 3; i++) {
+            double factor = a[i][p];
+            if (i == p)
+                continue;
+            a[i][p] = 0;
+            for (int j = 0; j < 3; j++)
+                a[i][j] -= factor * a[p][j];
+        }
+    }
+}
+
+/* Moduli of springs along the three edges of a triangle (edge c from corner c to the next), N/m, that together are nearest to
+ * the fabric: a spring in direction (c, s) has the stiffness w d d', d = (c^2, s^2, c s), by strains (u, v, shear angle), and
+ * sum w d d' is to be diag(k_u, k_v, G), in least squares with no w below nothing. (Van Gelder's (1998) springs, modulus x
+ * area / length^2 of each edge on its own, let an irregular mesh stretch two to three times too far: where shear is soft
+ * against stretch, as in all woven cloth, an edge a little off the thread has next to no modulus of its own.) */
+static void triangle_moduli(const builder *b, int t, double w[3]) {
+    const toile_fabric *f = &b->fabrics[b->panel[t]->fabric];
+    const double *uv = b->uv + 6 * t;
+    double d[3][3], A[3][3], r[3], best = INFINITY;
+    for (int e = 0; e < 3; e++) {
+        const double *p = uv + 2 * e, *q = uv + 2 * ((e + 1) % 3);
+        double du = q[0] - p[0], dv = q[1] - p[1], l2 = du * du + dv * dv;
+        d[e][0] = du * du / l2, d[e][1] = dv * dv / l2, d[e][2] = du * dv / l2;
+        r[e] = d[e][0] * d[e][0] * f->stretch_warp + d[e][1] * d[e][1] * f->stretch_weft + d[e][2] * d[e][2] * f->shear;
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            double product = d[i][0] * d[j][0] + d[i][1] * d[j][1] + d[i][2] * d[j][2];
+            A[i][j] = product * product;
+        }
+    w[0] = w[1] = w[2] = 0;
+    for (int used = 1; used < 8; used++) { /* every choice of springs; the best that needs none below nothing */
+        double M[3][3], x[3], error = 0;
+        bool good = true;
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                M[i][j] = (used >> i & 1) && (used >> j & 1) ? A[i][j] * (i == j ? 1 + 1e-12 : 1) : i == j;
+        invert_3(M);
+        for (int i = 0; i < 3; i++) {
+            x[i] = 0;
+            for (int j = 0; j < 3; j++)
+                x[i] += (used >> i & 1) && (used >> j & 1) ? M[i][j] * r[j] : 0;
+            good = good && x[i] >= 0;
+        }
+        for (int i = 0; i < 3; i++) { /* |sum w d d' - C|^2 less |C|^2 */
+            error -= 2 * x[i] * r[i];
+            for (int j = 0; j < 3; j++)
+                error += x[i] * A[i][j] * x[j];
+        }
+        if (good && error < best) {
+            best = error;
+            memcpy(w, x, sizeof x);
+        }
+    }
+}
+
+static int edge_of(const builder *b, int t, int p, int q) {
+    for (int e = 0; e < 2; e++) {
+        int a = b->triangle[3 * t + e], c = b->triangle[3 * t + e + 1];
+        if ((a == p && c == q) || (a == q && c == p))
+            return e;
+    }
+    return 2;
+}
+
 /* Stretch along every edge. A side of the edge adds modulus x (area it stands for) / length^2: for a grid that is
- * k_u x width / length, half at the border; for triangles it is Van Gelder's (1998) spring. The diagonals of quads
+ * k_u x width / length, half at the border; for other triangles see triangle_moduli. The diagonals of quads
  * stiffen a sheet that is pulled both ways by up to 2 G; pulled one way it narrows and they go slack, so nothing is taken
  * off for them. */
 static toile_status add_stretch_springs(builder *b, toile_error *error) {
@@ -333,7 +421,7 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
         const edge *e = &b->edges[i];
         if (is_diagonal(b, e))
             continue;
-        double length = edge_length(b, e), stiffness = 0, damping = 0;
+        double length = edge_length(b, e), stiffness = 0, damping = 0, curve = 0;
         for (int k = 0; k < 2 && e->triangle[k] >= 0; k++) {
             int t = e->triangle[k];
             const double *p = corner_uv(b, t, e->a), *q = corner_uv(b, t, e->b);
@@ -344,11 +432,17 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
                 int twin = t + 1 < b->triangle_count && b->quad_of[t + 1] == b->quad_of[t] ? t + 1 : t - 1;
                 double quad = area + material_area(b->uv + 6 * twin);
                 area = quad / 2;
+            } else {
+                double w[3];
+                triangle_moduli(b, t, w);
+                modulus = fmax(w[edge_of(b, t, e->a, e->b)], 1e-9);
             }
             stiffness += modulus * area / (l * l);
+            curve += direction_curve(f, du / l, dv / l) * modulus * area / (l * l);
             damping += f->stretch_damping / (e->triangle[1] < 0 ? 1 : 2);
         }
-        toile_status status = add_spring(b, e->a, e->b, length, stiffness, damping, error);
+        curve /= stiffness * length;
+        toile_status status = add_spring(b, e->a, e->b, length, stiffness, damping, curve, error);
         if (status != TOILE_OK)
             return status;
     }
@@ -371,10 +465,10 @@ static toile_status add_shear_springs(builder *b, toile_error *error) {
         double length = edge_length(b, e);
         double other = hypot((o1[0] - o0[0]) * scale[0], (o1[1] - o0[1]) * scale[1]);
         toile_status status =
-            add_spring(b, e->a, e->b, length, f->shear * length * length / area, f->stretch_damping, error);
+            add_spring(b, e->a, e->b, length, f->shear * length * length / area, f->stretch_damping, 0, error);
         if (status == TOILE_OK)
             status = add_spring(b, e->opposite[0], e->opposite[1], other, f->shear * other * other / area,
-                                f->stretch_damping, error);
+                                f->stretch_damping, 0, error);
         if (status != TOILE_OK)
             return status;
     }
@@ -386,12 +480,20 @@ static toile_status add_shear_springs(builder *b, toile_error *error) {
  * 4 k_b / L^2 x f(s) (thesis 3.8, 3.9). */
 static toile_status add_bend_spring(builder *b, int i, int j, double length, double k_b, double damping,
                                     toile_error *error) {
-    return add_spring(b, i, j, length, 4 * k_b / (length * length), damping, error);
+    return add_spring(b, i, j, length, 4 * k_b / (length * length), damping, 0, error);
+}
+
+/* Moment per curvature at 45 degrees; if the fabric leaves it open, that of an orthotropic sheet whose twist is the
+ * geometric mean of both. */
+static double bias_moment(const toile_fabric *f) {
+    return f->bend_bias > 0 ? f->bend_bias
+                            : 0.25 * (f->bend_warp + f->bend_weft) + 0.5 * sqrt(f->bend_warp * f->bend_weft);
 }
 
 /* The eight next-nearest neighbours of a grid particle (thesis 3.2). Connections overlap by half, so a strip of
  * width w in one direction gets k_b = B w / 2; and directions share the moment: with B0 along the threads and Bd
- * along both diagonals a bend along a thread feels B0 + Bd / 2, hence B0 = B - Bd / 2, Bd = 2/3 of the weaker B. */
+ * along both diagonals a bend along a thread feels B0 + Bd / 2 and one at 45 degrees Bd + (B0u + B0v) / 4. Hence
+ * Bd = (4 B_bias - B_u - B_v) / 3 and B0 = B - Bd / 2, with none below nothing. */
 static toile_status add_grid_bends(builder *b, const toile_garment *g, int base, int first_triangle, toile_error *error) {
     const int *knot = b->knot + base;
     double u0 = INFINITY, u1 = -INFINITY, v0 = INFINITY, v1 = -INFINITY;
@@ -406,7 +508,8 @@ static toile_status add_grid_bends(builder *b, const toile_garment *g, int base,
             int t = first_triangle + 2 * quad;
             const toile_fabric *f = fabric_of(b, t);
             const double *scale = b->scale + 2 * t;
-            double bd = 2.0 / 3.0 * fmin(f->bend_warp, f->bend_weft);
+            double bd = (4 * bias_moment(f) - f->bend_warp - f->bend_weft) / 3;
+            bd = fmin(fmax(bd, 0), 2 * fmin(f->bend_warp, f->bend_weft));
             double bu = f->bend_warp - bd / 2, bv = f->bend_weft - bd / 2;
             double lu = 2 * du * scale[0], lv = 2 * dv * scale[1], ld = 2 * hypot(du * scale[0], dv * scale[1]);
             double wu = j == 0 || j == g->nv - 1 ? dv / 2 : dv, wv = i == 0 || i == g->nu - 1 ? du / 2 : du;
@@ -528,8 +631,8 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
     t->count = b->triangle_count;
     t->padded = round_up(t->count);
     int n = t->padded;
-    double **fields[] = {&t->a1,      &t->a2,      &t->b1,      &t->b2,     &t->area,   &t->scale_u,
-                         &t->scale_v, &t->stiff_u, &t->stiff_v, &t->stiff_s, &t->damping};
+    double **fields[] = {&t->a1,      &t->a2,      &t->b1,      &t->b2,      &t->area,    &t->scale_u, &t->scale_v,
+                         &t->stiff_u, &t->stiff_v, &t->stiff_s, &t->curve_u, &t->curve_v, &t->damping, &t->air};
     bool ok = true;
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
         ok = (*fields[k] = doubles(m->memory, n)) && ok;
@@ -561,9 +664,12 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
         t->stiff_u[i] = f->stretch_warp * t->area[i];
         t->stiff_v[i] = f->stretch_weft * t->area[i];
         t->stiff_s[i] = f->shear * t->area[i];
+        t->curve_u[i] = thread_curve(f->stiffening_warp);
+        t->curve_v[i] = thread_curve(f->stiffening_weft);
         t->damping[i] = f->stretch_damping;
         t->middle[2 * i] = (uv[0] + uv[2] + uv[4]) / 3;
         t->middle[2 * i + 1] = (uv[1] + uv[3] + uv[5]) / 3;
+        t->air[i] = f->air;
         double *corner = t->corner + 6 * i;
         corner[0] = -(t->a1[i] + t->a2[i]);
         corner[1] = t->a1[i];
@@ -577,6 +683,9 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
             double share = t->area[i] / 3;
             m->mass[p] += share * f->density;
             m->area[p] += share;
+            m->air_area[p] += share * f->air;
+            m->friction[p] += share * f->friction; /* divided by the area in toile_model_build */
+            m->half_thickness[p] = fmax(m->half_thickness[p], 0.5 * f->thickness);
         }
     }
     return TOILE_OK;
@@ -649,24 +758,6 @@ static void raise_eigenvalues(double a[3][3], double least) {
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             a[i][j] = v[i][0] * value[0] * v[j][0] + v[i][1] * value[1] * v[j][1] + v[i][2] * value[2] * v[j][2];
-}
-
-/* Inverse of a symmetric positive definite matrix, by Gauss-Jordan. */
-static void invert_3(double a[3][3]) {
-    for (int p = 0; p < 3; p++) {
-        double pivot = 1 / a[p][p];
-        a[p][p] = 1;
-        for (int j = 0; j < 3; j++)
-            a[p][j] *= pivot;
-        for (int i = 0; i < 3; i++) {
-            double factor = a[i][p];
-            if (i == p)
-                continue;
-            a[i][p] = 0;
-            for (int j = 0; j < 3; j++)
-                a[i][j] -= factor * a[p][j];
-        }
-    }
 }
 
 /* Q is kept at `least` times P or more, in the metric of P (both symmetric, P positive definite). */
@@ -758,7 +849,10 @@ static void make_couplings(const builder *b, toile_hinges *h, const int *hinge_e
         int hinge[3], count = 0;
         const toile_fabric *f = fabric_of(b, t);
         double tiny = 1e-12, bu = fmax(f->bend_warp, tiny), bv = fmax(f->bend_weft, tiny);
-        double stiffness[3] = {bu, bv, 2 * sqrt(bu * bv)};
+        /* Bent at 45 degrees all three curvatures are k/2: B_bias = (B_u + B_v + D_uv) / 4. A twist softer than the mean of both
+         * threads is not to be had: on alternating diagonals the bound of couple_triangle would then stiffen the roll by up to
+         * 28 % and let patterns through. */
+        double stiffness[3] = {bu, bv, fmax(4 * bias_moment(f) - bu - bv, 2 * sqrt(bu * bv))};
         for (int c = 0; c < 3; c++) {
             int k = triangle_hinge[3 * t + c];
             if (k < 0)
@@ -914,7 +1008,7 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
     s->tie_count = count_ties(b);
     s->padded = s->tie_begin + round_up(s->tie_count);
     bool ok = (s->tie_seam = ints(m->memory, s->tie_count)) && (s->length = doubles(m->memory, s->padded)) && (s->stiffness = doubles(m->memory, s->padded)) &&
-              (s->damping = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
+              (s->damping = doubles(m->memory, s->padded)) && (s->curve = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
               (s->vertex[1] = ints(m->memory, s->padded));
     if (!ok)
         return toile_fail_memory(error, "the model's springs");
@@ -924,9 +1018,10 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
         int k = i < b->axial_count ? i : s->axial_padded + i - b->axial_count;
         s->vertex[0][k] = b->place[b->spring_pair[2 * i]];
         s->vertex[1][k] = b->place[b->spring_pair[2 * i + 1]];
-        s->length[k] = b->spring_value[3 * i];
-        s->stiffness[k] = b->spring_value[3 * i + 1];
-        s->damping[k] = b->spring_value[3 * i + 2];
+        s->length[k] = b->spring_value[4 * i];
+        s->stiffness[k] = b->spring_value[4 * i + 1];
+        s->damping[k] = b->spring_value[4 * i + 2];
+        s->curve[k] = b->spring_value[4 * i + 3];
     }
     fill_ties(b, s);
     return TOILE_OK;
@@ -1228,8 +1323,12 @@ toile_status toile_model_build_welded(toile_memory *memory, const toile_settings
     m->mass = doubles(memory, m->particle_count);
     m->inverse_mass = doubles(memory, m->particle_count);
     m->area = doubles(memory, m->particle_count);
+    m->air_area = doubles(memory, m->particle_count);
+    m->half_thickness = doubles(memory, m->particle_count);
+    m->friction = doubles(memory, m->particle_count);
     m->start = doubles(memory, 4 * m->particle_count);
-    if (!m->garment_begin || !m->place || !m->sewn || !b.place || !m->mass || !m->inverse_mass || !m->area || !m->start) {
+    if (!m->garment_begin || !m->place || !m->sewn || !b.place || !m->mass || !m->inverse_mass || !m->area || !m->air_area ||
+        !m->half_thickness || !m->friction || !m->start) {
         status = toile_fail_memory(error, "the model");
         goto out;
     }
@@ -1252,8 +1351,10 @@ toile_status toile_model_build_welded(toile_memory *memory, const toile_settings
         (status = make_springs(&b, m, error)) != TOILE_OK || (status = make_pattern(m, error)) != TOILE_OK ||
         (status = find_components(m, error)) != TOILE_OK)
         goto out;
-    for (int i = 0; i < m->particle_count; i++)
+    for (int i = 0; i < m->particle_count; i++) {
         m->inverse_mass[i] = 1 / m->mass[i];
+        m->friction[i] /= m->area[i];
+    }
 
 out:
     toile_free(memory, b.knot);
@@ -1288,6 +1389,8 @@ void toile_model_free(toile_model *m) {
     toile_pattern *p = &m->pattern;
     void *blocks[] = {m->component_begin, m->garment_begin,  m->place,         m->sewn,       t->panel,         s->tie_seam,
                              m->mass,       m->inverse_mass, m->area,         m->start,
+                      m->air_area,       m->half_thickness, m->friction,  t->curve_u,      t->curve_v,      t->air,
+                      s->curve,
                       t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
                       t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,
                       t->stiff_s,        t->damping,       t->corner,     t->middle,       t->piece,     h->vertex[0],    h->vertex[1],    h->vertex[2],

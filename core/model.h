@@ -23,7 +23,9 @@ typedef struct toile_triangles {
     double *area;                  /* in the material, m^2 */
     double *scale_u, *scale_v;     /* rest scales b_u, b_v */
     double *stiff_u, *stiff_v, *stiff_s; /* stiffness x area, N m */
+    double *curve_u, *curve_v;     /* stiffening (force_stretch.h), per unit of strain */
     double *damping;               /* s */
+    double *air;                   /* factor on what the air does */
     double *corner;                /* a0 a1 a2 b0 b1 b2 of each, for gathering, (count x 6) */
     double *middle;                /* u and v of the centre, m, (count x 2) */
     int *piece;                    /* connected piece of one panel's material, 0 .. piece_count - 1, (count) */
@@ -52,6 +54,7 @@ typedef struct toile_springs {
     int *vertex[2];
     double *length;                /* at rest, m */
     double *stiffness;             /* N/m; for bend: 4 k_b / L^2, N */
+    double *curve;                 /* stiffening of stretch (force_stretch.h), per metre; else 0 */
     double *damping;               /* s */
     int *tie_seam;                 /* seam of each tie over all garments, -1: elastic, (tie_count) */
 } toile_springs;
@@ -89,6 +92,9 @@ typedef struct toile_model {
     double *mass;                  /* kg */
     double *inverse_mass;
     double *area;                  /* material area of a particle, m^2 */
+    double *air_area;              /* the part of it that the air acts on, m^2 */
+    double *half_thickness;        /* m */
+    double *friction;              /* factor on that of colliders */
     double *start;                 /* start positions, m, (n x 4) */
     bool springs_used;             /* else triangles and hinges */
     toile_triangles triangles;     /* always there: drag and statistics need them */

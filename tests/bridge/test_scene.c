@@ -363,7 +363,7 @@ static void test_sets(void) {
         {"garments.2.name=x", "--set garments.2.name: garments has no element \"2\""},
         {"garments.-1.name=x", "garments has no element \"-1\""},
         {"garments.sheet.name.x=1", "--set garments.sheet.name.x: garments[0].name is a single value"},
-        {"garments.sheet.fabric=wool", "--set garments.sheet.fabric: found \"wool\"; known: cotton"},
+        {"garments.sheet.fabric=velvet", "--set garments.sheet.fabric: found \"velvet\"; known: cotton"},
         {"foo.bar=1", "--set foo.bar: foo: unknown key"},
         {"fps=fast", "--set fps: found \"fast\"; frames per second"},
         {"fps=1e999", "--set fps: found \"1e999\""},

@@ -157,7 +157,7 @@ static toile_triangle_element random_triangle(void) {
     } while (fabs(det) < 2e-4);
     double area = fabs(det) / 2;
     return (toile_triangle_element){dv2 / det, -dv1 / det, -du2 / det, du1 / det, random_between(0.7, 1.3),
-                                    random_between(0.7, 1.3), 4000 * area, 1500 * area, 80 * area, 0.004};
+                                    random_between(0.7, 1.3), 4000 * area, 1500 * area, 80 * area, 0.004, 0, 0};
 }
 
 static void triangles(void) {
@@ -190,7 +190,7 @@ static void hinges(void) {
 
 static void springs(void) {
     for (int i = 0; i < STATES; i++) {
-        toile_spring_element t = {i & 1, 0.03, i & 1 ? 1e-3 : 900, 0.003};
+        toile_spring_element t = {i & 1, 0.03, i & 1 ? 1e-3 : 900, 0.003, 0};
         element e = {2, &t, spring_energy, spring_force, spring_jacobian};
         double x[2][3], v[2][3], l, s;
         do { /* off the corners, where derivatives jump */
@@ -208,12 +208,75 @@ static void springs(void) {
     }
     /* inside the linear part of a bend spring, too */
     for (int i = 0; i < 20; i++) {
-        toile_spring_element t = {1, 0.03, 1e-3, 0.003};
+        toile_spring_element t = {1, 0.03, 1e-3, 0.003, 0};
         element e = {2, &t, spring_energy, spring_force, spring_jacobian};
         double x[2][3] = {{0, 0, 0}, {0, 0, 0.03 * (1 - TOILE_BEND_LINEAR * random_between(0.3, 0.7))}}, v[2][3];
         random_points(2, 1, v);
         check_element(&e, "bend spring near rest", (const double *)x, (const double *)v, 1e-8);
     }
+}
+
+/* Stretch that stiffens: the law against its own derivatives, and elements in, at and beyond it, off its two corners, where
+ * the second derivative jumps. */
+static bool near_corner(double strain) {
+    return fabs(strain) < 2e-3 || fabs(strain - TOILE_STRETCH_KNEE) < 2e-3;
+}
+
+static void stiffening(void) {
+    for (double e = -0.3; e < 0.5; e += 0.0137) {
+        double h = 1e-4, value[2], integral[2], slope[2], v, s, b;
+        for (int i = 0; i < 2; i++)
+            toile_stretch_law(e + (i ? h : -h), 9, TOILE_STRETCH_KNEE, &value[i], &slope[i], NULL, &integral[i]);
+        toile_stretch_law(e, 9, TOILE_STRETCH_KNEE, &v, &s, &b, NULL);
+        if (near_corner(e))
+            continue;
+        CHECK(fabs((integral[1] - integral[0]) / (2 * h) - v) < 1e-6, "energy at %g", e);
+        CHECK(fabs((value[1] - value[0]) / (2 * h) - s) < 1e-6, "slope at %g", e);
+        CHECK(fabs((slope[1] - slope[0]) / (2 * h) - b) < 1e-6, "slope of the slope at %g", e);
+    }
+    double at_knee;
+    toile_stretch_law(TOILE_STRETCH_KNEE, (3.5 - 1) / TOILE_STRETCH_KNEE, TOILE_STRETCH_KNEE, &at_knee, NULL, NULL, NULL);
+    CHECK(fabs(at_knee / TOILE_STRETCH_KNEE - 3.5) < 1e-12, "stiffening 3.5 gives %g", at_knee / TOILE_STRETCH_KNEE);
+
+    int region[3] = {0, 0, 0};
+    for (int i = 0; i < STATES; i++) {
+        toile_triangle_element t = random_triangle();
+        t.curve_u = random_between(-2, 40), t.curve_v = random_between(-2, 40);
+        element e = {3, &t, triangle_energy, triangle_force, triangle_jacobian};
+        double x[3][3], v[3][3], lu, lv;
+        do {
+            random_points(3, 0.05, x);
+            double det = t.a1 * t.b2 - t.a2 * t.b1, wu[3], wv[3];
+            for (int k = 0; k < 3; k++) {
+                wu[k] = t.a1 * (x[1][k] - x[0][k]) + t.a2 * (x[2][k] - x[0][k]);
+                wv[k] = t.b1 * (x[1][k] - x[0][k]) + t.b2 * (x[2][k] - x[0][k]);
+            }
+            lu = sqrt(wu[0] * wu[0] + wu[1] * wu[1] + wu[2] * wu[2]), lv = sqrt(wv[0] * wv[0] + wv[1] * wv[1] + wv[2] * wv[2]);
+            /* turned and stretched anew to strains around the law: x = x0 + w_u du + w_v dv */
+            double su = t.scale_u + random_between(-0.1, 0.35), sv = t.scale_v + random_between(-0.1, 0.35);
+            for (int k = 0; k < 3; k++) {
+                double u = wu[k] * su / lu, w = wv[k] * sv / lv;
+                x[1][k] = x[0][k] + (t.b2 * u - t.a2 * w) / det;
+                x[2][k] = x[0][k] + (-t.b1 * u + t.a1 * w) / det;
+            }
+            lu = su - t.scale_u, lv = sv - t.scale_v;
+        } while (near_corner(lu) || near_corner(lv));
+        region[lu < 0 ? 0 : lu < TOILE_STRETCH_KNEE ? 1 : 2]++;
+        random_points(3, 1, v);
+        check_element(&e, "stiffening triangle", (const double *)x, (const double *)v, 1e-6);
+
+        toile_spring_element s = {0, 0.03, 900, 0.003, random_between(-2, 40) / 0.03};
+        element es = {2, &s, spring_energy, spring_force, spring_jacobian};
+        double y[2][3], strain = random_between(0.003, 0.35), length;
+        while (near_corner(strain))
+            strain = random_between(0.003, 0.35);
+        random_points(2, 0.02, y);
+        length = sqrt(pow(y[1][0] - y[0][0], 2) + pow(y[1][1] - y[0][1], 2) + pow(y[1][2] - y[0][2], 2));
+        for (int k = 0; k < 3; k++)
+            y[1][k] = y[0][k] + (y[1][k] - y[0][k]) * s.length * (1 + strain) / length;
+        check_element(&es, "stiffening spring", (const double *)y, (const double *)v, 1e-6);
+    }
+    CHECK(region[0] > 3 && region[1] > 3 && region[2] > 3, "not all of the law was seen: %d %d %d", region[0], region[1], region[2]);
 }
 
 /* Thesis eq. 3.9 against the arc it approximates; and the energy of an arc against 1/2 k_b L kappa^2. */
@@ -228,7 +291,7 @@ static void bend_polynomial(void) {
     CHECK(worst < 0.02, "the polynomial is %.4f off the arc", worst);
     CHECK(fabs(toile_bend_arc(0.9999999) + 3) < 1e-3, "an almost straight arc pushes with %.5f, not 3 units",
           toile_bend_arc(0.9999999));
-    toile_spring_element t = {1, 0.05, 4 * 1e-6 / (0.05 * 0.05), 0};
+    toile_spring_element t = {1, 0.05, 4 * 1e-6 / (0.05 * 0.05), 0, 0};
     for (double phi = 0.5; phi < 3; phi += 0.5) { /* half angle */
         double x[2][3] = {{0, 0, 0}, {0.05 * sin(phi) / phi, 0, 0}};
         double kappa = 2 * phi / 0.05, expected = 0.5 * 1e-6 * 0.05 * kappa * kappa;
@@ -259,7 +322,9 @@ static toile_world *shaken(const char *model, int irregular) {
     toile_world *w;
     int fabric;
     if (toile_create(NULL, &w) != TOILE_OK || toile_set(w, "cloth_model", model) != TOILE_OK ||
-        toile_set(w, "threads", "1") != TOILE_OK || toile_add_fabric(w, "cotton", &fabric) != TOILE_OK)
+        toile_set(w, "threads", "1") != TOILE_OK || toile_add_fabric(w, "cotton", &fabric) != TOILE_OK ||
+        toile_set_fabric(w, fabric, "stiffening_warp", 4) != TOILE_OK ||
+        toile_set_fabric(w, fabric, "stiffening_weft", 9) != TOILE_OK)
         return NULL;
     enum { N = 9 };
     if (!irregular) {
@@ -385,7 +450,8 @@ static void plain_forces(const toile_sim *sim, const double *x, const double *v,
     const toile_triangles *t = &m->triangles;
     for (int e = 0; e < t->count && !m->springs_used; e++) {
         toile_triangle_element element = {t->a1[e], t->a2[e], t->b1[e], t->b2[e], t->scale_u[e], t->scale_v[e],
-                                          t->stiff_u[e], t->stiff_v[e], t->stiff_s[e], t->damping[e]};
+                                          t->stiff_u[e], t->stiff_v[e], t->stiff_s[e], t->damping[e],
+                                          t->curve_u[e], t->curve_v[e]};
         CORNERS(t->vertex, 3, e)
         toile_triangle_force(&element, (const double(*)[3])cx, (const double(*)[3])cv, cf);
         ADD(t->vertex, 3, e)
@@ -415,7 +481,8 @@ static void plain_forces(const toile_sim *sim, const double *x, const double *v,
     free(bend);
     const toile_springs *s = &m->springs;
     for (int e = 0; e < s->padded; e++) {
-        toile_spring_element element = {e >= s->axial_padded, s->length[e], s->stiffness[e], s->damping[e]};
+        toile_spring_element element = {e >= s->axial_padded, s->length[e], s->stiffness[e], s->damping[e],
+                                        s->curve[e]};
         if (element.stiffness == 0)
             continue;
         CORNERS(s->vertex, 2, e)
@@ -528,6 +595,7 @@ int main(int argc, char **argv) {
     RUN(triangles);
     RUN(hinges);
     RUN(springs);
+    RUN(stiffening);
     RUN(bend_polynomial);
     RUN(angles);
     RUN(kernels);

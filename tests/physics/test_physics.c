@@ -391,9 +391,9 @@ static void rigid_damping(void) {
         for (int c = 0; c < 4; c++)
             for (int k = 0; k < 3; k++)
                 v[c][k] = v0[k] + omega[(k + 1) % 3] * x[c][(k + 2) % 3] - omega[(k + 2) % 3] * x[c][(k + 1) % 3];
-        toile_triangle_element triangle = {-1, 1, -0.5, 1.2, 1, 1, 3000, 2000, 50, 0.5};
+        toile_triangle_element triangle = {-1, 1, -0.5, 1.2, 1, 1, 3000, 2000, 50, 0.5, 5, 2};
         toile_hinge_element hinge = {2, 0.1, 0.5};
-        toile_spring_element spring = {n & 1, n & 1 ? 2 : 0.01, 1000, 0.5};
+        toile_spring_element spring = {n & 1, n & 1 ? 2 : 0.01, 1000, 0.5, n & 1 ? 0 : 300};
         for (int e = 0; e < 3; e++) {
             double rate = 0;
             for (int move = 0; move < 3; move++) { /* still, rigid, any: the last shows that there is damping at all */
@@ -430,6 +430,27 @@ static void rigid_damping(void) {
     for (int e = 0; e < 3; e++) {
         CHECK(worst[e] < 1e-10, "element %d: %.3g", e, worst[e]);
         CHECK(against[e] > 1, "element %d: there is no damping", e);
+    }
+}
+
+/* Damping is a decay time: a strip that was stretched by 1 % and is so strongly damped that its mass does not count is back to
+ * 1/e of that after the time. 2 % for the mass (its own time is 1/1000 of the damping's) and for backward Euler's steps. */
+static void decay_time(void) {
+    for (int m = 0; m < 2; m++) {
+        double tau = 0.5, h = tau / 500, length = 0.5;
+        toile_world *w = new_world(MODELS[m], h, 1e-12);
+        sheet s = {LEFT, 2, 2, {0, 0, 0}, {length, 0, 0}, {0, 0.5, 0}, NULL};
+        no_gravity(w);
+        int fabric = new_fabric(w, 0.2, 4000, 0, 0);
+        damping(w, fabric, tau, 0);
+        int garment = add_sheet(w, &s, fabric);
+        pin_columns(w, garment, &s, 0, 1);
+        must(w, toile_build(w));
+        position_of(w, 1)[0] = position_of(w, 3)[0] = 1.01 * length;
+        for (int f = 0; f < 500; f++)
+            must(w, toile_advance(w, h));
+        WITHIN(0.02, (column_mean(w, &s, 1, 0) / length - 1) / 0.01, exp(-1), "%s, stretch left after the decay time", MODELS[m]);
+        toile_destroy(w);
     }
 }
 
@@ -533,11 +554,14 @@ static void cantilever_refined(void) {
 
 /* Bending energy of a sheet of nu x nv cells rolled to `radius` about a direction at `angle` to v, over
  * B area / (2 R^2). Stretch and shear have no stiffness, so all that is elastic is bending. */
+static double roll_bias; /* of bend at 45 degrees, in B; 0: as it comes */
 static double roll(const char *model, mesh_kind kind, int cells_u, int cells_v, double spacing, double radius, double angle) {
     double bend = 1e-4, lu = cells_u * spacing, lv = cells_v * spacing;
     toile_world *w = new_world(model, 0.01, 1e-10);
     sheet s = {kind, cells_u + 1, cells_v + 1, {0, 0, 0}, {lu, 0, 0}, {0, lv, 0}, NULL};
-    add_sheet(w, &s, new_fabric(w, 0.2, 0, 0, bend));
+    int fabric = new_fabric(w, 0.2, 0, 0, bend);
+    must(w, toile_set_fabric(w, fabric, "bend_bias", roll_bias * bend));
+    add_sheet(w, &s, fabric);
     must(w, toile_build(w));
     for (int i = 0; i < s.nu * s.nv; i++) {
         double *x = position_of(w, i), c = cos(angle), d = sin(angle);
@@ -573,6 +597,42 @@ static void rolled_sheet_bias(void) {
                    "continuum, %s, rolled at %+d degrees to the mesh, energy / (B A / 2 R^2)", KINDS[kind], 45 * way);
     WITHIN(0.10, roll("continuum", JITTERED, 40, 40, radius / 40, radius, 0), whole,
            "continuum, jittered, 40 cells per radius, energy / (B A / 2 R^2)");
+}
+
+/* A fabric that is stiffer on the bias: 45 degrees has what it says, the threads keep theirs. Less than the threads is taken as
+ * much as they have (model.c). */
+static void bend_on_the_bias(void) {
+    static const double SHARES[] = {0.7, 1.4};
+    for (int b = 0; b < 2; b++)
+        for (mesh_kind kind = LEFT; kind <= ALTERNATE; kind++)
+            for (int way = -1; way <= 1; way++) {
+                roll_bias = SHARES[b];
+                double found = roll("continuum", kind, 40, 40, 0.3 / 40, 0.3, way * PI / 4);
+                roll_bias = 0;
+                WITHIN(0.03, found, (way ? fmax(SHARES[b], 1) : 1) * 39.0 / 40, "%s, bias %g B, rolled at %+d degrees, energy / (B A / 2 R^2)",
+                       KINDS[kind], SHARES[b], 45 * way);
+            }
+}
+
+/* Shapes that are no roll: dome, saddle and twist of small curvature k, over B k^2 area (nu = 0: no coupling of both curvatures).
+ * Cloth whose shear is soft takes such shapes when it drapes. */
+static void bent_shapes(void) {
+    static const char *const SHAPES[] = {"dome", "saddle", "twist"};
+    for (mesh_kind kind = LEFT; kind <= JITTERED; kind++)
+        for (int shape = 0; shape < 3; shape++) {
+            double bend = 1e-4, k = 0.05, side = 0.4;
+            toile_world *w = new_world("continuum", 0.01, 1e-10);
+            sheet s = {kind, 41, 41, {-side / 2, -side / 2, 0}, {side, 0, 0}, {0, side, 0}, NULL};
+            add_sheet(w, &s, new_fabric(w, 0.2, 0, 0, bend));
+            must(w, toile_build(w));
+            for (int i = 0; i < s.nu * s.nv; i++) {
+                double *x = position_of(w, i);
+                x[2] = shape == 2 ? k * x[0] * x[1] : 0.5 * k * (x[0] * x[0] + (shape ? -1 : 1) * x[1] * x[1]);
+            }
+            WITHIN(kind == JITTERED ? 0.15 : 0.05, toile_sim_energies(toile_world_sim(w)).elastic, bend * k * k * side * side,
+                   "%s, %s, bending energy", KINDS[kind], SHAPES[shape]);
+            toile_destroy(w);
+        }
 }
 
 /* Share of its energy that a bend connection has whose arc spans 2 phi: the force of the arc model sets in at once, that
@@ -1191,12 +1251,15 @@ int main(int argc, char **argv) {
     RUN(linear_momentum);
     RUN(rotation);
     RUN(rigid_damping);
+    RUN(decay_time);
     RUN(hanging_strip);
     RUN(hanging_strip_springs);
     RUN(hanging_strip_springs_shear);
     RUN(cantilever_refined);
     RUN(rolled_sheet);
     RUN(rolled_sheet_bias);
+    RUN(bend_on_the_bias);
+    RUN(bent_shapes);
     RUN(rolled_sheet_springs);
     RUN(pendulum);
     RUN(catenary);

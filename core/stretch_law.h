@@ -1,0 +1,13 @@
+/* The stretch law of force_stretch.h, eight at a time. */
+#ifndef TOILE_STRETCH_LAW_H
+#define TOILE_STRETCH_LAW_H
+
+#include "lanes.h"
+
+TOILE_INLINE v8 stretch_law(v8 e, v8 curve, v8 knee, v8 *slope) {
+    v8 q = v8_min(v8_max(e, v8_set(0)), knee);
+    *slope = 1 + 2 * curve * q;
+    return e + curve * q * (2 * e - q);
+}
+
+#endif
