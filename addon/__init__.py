@@ -13,11 +13,11 @@ bl_info = {
 }
 
 from . import (preferences, properties, translations, modifier, playback, overlays, statistics, jobs, operators_setup,
-               operators_bake, operators_versions, operators_apply, operators_export, presets, panels)
+               operators_bake, operators_versions, operators_apply, operators_export, farm, presets, panels)
 
 # Each has register() and unregister(). Properties come before what uses them.
 TOPICS = (preferences, properties, translations, playback, overlays, statistics, jobs, operators_setup, operators_bake,
-          operators_versions, operators_apply, operators_export, presets, panels)
+          operators_versions, operators_apply, operators_export, farm, presets, panels)
 
 
 def register():

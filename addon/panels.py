@@ -4,7 +4,7 @@ import textwrap
 
 import bpy
 
-from . import compat, jobs, modifier, native, operators_bake, paths, playback, properties, statistics, versions
+from . import compat, farm, jobs, modifier, native, operators_bake, paths, playback, properties, statistics, versions
 
 # Settings that most artists touch; all others are folded away by their groups.
 BASIC = ("time_step", "contact_thickness", "wind_velocity")
@@ -51,6 +51,7 @@ def draw_bake(layout, context):
         row.scale_y = 1.3
         row.operator_context = 'INVOKE_DEFAULT'
         row.operator("toile.bake", icon='PHYSICS')
+        row.operator("toile.farm", text="", icon='NETWORK_DRIVE')
         version = versions.active(scene)
         if bake is not None and bake.state in ('stopped', 'failed') and bake.done_frames:
             row.operator("toile.resume", icon='PLAY')
@@ -307,6 +308,7 @@ BODIES = (
     ("maps", "Property Maps", draw_maps, True, None, True),
     ("settings", "Simulation", draw_settings, True, "TOILE_PT_settings_presets", False),
     ("cache", "Cache", draw_cache, True, None, False),
+    ("farm", "Farm", farm.draw, True, None, False),
     ("overlays", "Overlays", draw_overlays, True, None, False),
     ("statistics", "Statistics", statistics.draw, True, None, True),
 )

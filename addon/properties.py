@@ -217,6 +217,8 @@ def _scene_properties():
     yield "frame_end", IntProperty(name="End", default=250, min=-1000000, max=1000000, update=_changed)
     yield "directory", StringProperty(name="Folder", default="//toile_cache", subtype='DIR_PATH', description=(
         "Where caches and jobs are kept. Until the file is saved they are temporary"), **compat.path_options())
+    yield "farm_directory", StringProperty(name="Farm Folder", subtype='DIR_PATH', description=(
+        "Plan and results of the bakes that were last given to a farm"), **compat.path_options())
     yield "versions", CollectionProperty(type=ToileVersion)
     yield "active_version", IntProperty(name="Version", default=0, min=0, update=_choose_version)
     yield "show_stretch", BoolProperty(name="Stretch", update=_cache_changed, description=(

@@ -12,11 +12,15 @@
  * or all it wants; until then the old frames are where they were, and --resume goes on with the new ones. */
 #include "bake.h"
 
+#include "allocation.h"
 #include "bake_change.h"
 #include "cache.h"
 #include "meetings.h"
+#include "heartbeat.h"
+#include "intersect.h"
 #include "report.h"
 #include "scene.h"
+#include "world.h"
 #include "xdmf.h"
 
 #include <jansson.h>
@@ -32,6 +36,8 @@
 
 /* A checkpoint is a copy of all there is; so much work is at stake between two. */
 #define CHECKPOINT_SECONDS 2.0
+/* The disk is waited for when all frames that memory holds are on their way to it; so long is worth a word. */
+#define SLOW_DISK_SECONDS 10.0
 enum { PENDING_MOST = 64 }; /* frames that may wait for the disk; more than the writer has slots */
 
 typedef struct bake {
@@ -42,6 +48,7 @@ typedef struct bake {
     toile_progress progress;
     toile_report report;
     json_t *start_meetings, *start_colliders; /* for the report; null after a resume */
+    toile_heartbeat heartbeat;
     toile_scene *scene;
     toile_world *world;
     char *redo_path;
@@ -135,6 +142,12 @@ static toile_status load_scene(bake *b) {
     if (status < 0)
         return status;
     b->world = toile_scene_world(b->scene);
+    if (options->threads < 0) {
+        int cpus = toile_allocated_cpus();
+        toile_sim *sim = toile_world_sim(b->world);
+        if (sim && sim->threads > cpus)
+            sim->threads = cpus;
+    }
     b->first = toile_scene_first_frame(b->scene);
     b->last = toile_scene_last_frame(b->scene);
     b->resumed_from = b->first;
@@ -299,6 +312,7 @@ static void on_frame(void *user, int frame) {
     pthread_mutex_lock(&b->telling);
     toile_report_frame(&b->report, frame, statistics);
     toile_progress_frame(&b->progress, frame, statistics);
+    toile_heartbeat_frame(&b->heartbeat, frame);
     pthread_mutex_unlock(&b->telling);
 }
 
@@ -342,6 +356,19 @@ static toile_status push_checkpoint(bake *b, int frame) {
     return TOILE_OK;
 }
 
+static void tell_slow_disk(bake *b, int frame, double seconds) {
+    char note[512];
+    if (seconds < SLOW_DISK_SECONDS)
+        return;
+    snprintf(note, sizeof note,
+             "frame %d waited %.0f s for the disk of %.300s, which is slower than the simulation or hangs; nothing is lost. "
+             "Bake to a faster disk, or with --position-error for a smaller cache",
+             frame, seconds, b->work_path);
+    pthread_mutex_lock(&b->telling);
+    toile_progress_warn(&b->progress, note);
+    pthread_mutex_unlock(&b->telling);
+}
+
 /* The world's present state as the next frame of the cache, and a checkpoint now and then: frames after it
  * are simulated anew on --resume, to the same bits. */
 static toile_status write_frame(bake *b, int frame) {
@@ -349,6 +376,7 @@ static toile_status write_frame(bake *b, int frame) {
     toile_statistics *statistics = &b->pending[(unsigned)frame % PENDING_MOST];
     toile_cache_slot slot;
     toile_status status = toile_cache_writer_slot(b->writer, &slot, &b->error);
+    tell_slow_disk(b, frame, toile_now() - began);
     if (status >= 0)
         status = read_frame(b, slot.positions, slot.velocities);
     if (status < 0)
@@ -995,6 +1023,26 @@ static void write_side_file(bake *b) {
         toile_progress_warn(&b->progress, error.message);
 }
 
+/* From here on signals are answered in time. The file is shown when the cache is ours: a second bake must not speak for
+ * the first. */
+static toile_status start_heartbeat(bake *b) {
+    const toile_heartbeat_def def = {.file = b->options->cache_path,
+                                     .first = b->first,
+                                     .last = b->last,
+                                     .grace = b->options->grace,
+                                     .stops = &stops,
+                                     .world = b->world};
+    return toile_heartbeat_start(&b->heartbeat, &def, &b->error);
+}
+
+static void end_heartbeat(bake *b, toile_status status) {
+    toile_heartbeat_end(&b->heartbeat,
+                        status >= 0                 ? "complete"
+                        : status == TOILE_CANCELLED ? "stopped"
+                                                    : "failed",
+                        status >= 0 || status == TOILE_CANCELLED ? "" : b->error.message);
+}
+
 int toile_bake(const toile_bake_options *options) {
     bake b = {.options = options, .work_path = options->cache_path, .checkpoint_frame = INT_MIN};
     b.progress.mode = options->progress;
@@ -1018,14 +1066,18 @@ int toile_bake(const toile_bake_options *options) {
         status = describe_garments(&b);
     }
     if (status >= 0)
+        status = start_heartbeat(&b);
+    if (status >= 0)
         status = options->resume ? start_resumed(&b) : start_fresh(&b);
     if (status >= 0) {
         pthread_mutex_lock(&b.telling);
         toile_progress_start(&b.progress, options->progress, "bake", toile_scene_name(b.scene),
                              options->cache_path, b.first, b.last, b.finished);
         pthread_mutex_unlock(&b.telling);
-        if (!b.complete_before)
+        if (!b.complete_before) {
+            toile_heartbeat_show(&b.heartbeat, options->heartbeat_path, b.first + b.finished - 1);
             status = run_frames(&b);
+        }
     }
     status = end_writing(&b, status);
     status = last_checkpoint(&b, status);
@@ -1034,6 +1086,7 @@ int toile_bake(const toile_bake_options *options) {
     int exit_code = tell_end(&b, status);
     write_side_file(&b);
 
+    end_heartbeat(&b, status);
     running = NULL;
     release_signals(before);
     if (toile_cache_close(b.cache, &b.error) < 0) {

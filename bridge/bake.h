@@ -19,15 +19,20 @@ typedef struct toile_bake_options {
     bool resume;              /* go on after the last frame */
     bool force;               /* with resume: even if the scene has changed */
     double position_error;    /* m; above 0: stored positions may be off by as much, and are smaller */
-    int threads;              /* below 0: as the scene says */
+    int threads;              /* below 0: as the scene says, but no more than the process was given */
     const char *const *sets;  /* "path=value" */
     int set_count;
     toile_progress_mode progress;
+    const char *heartbeat_path; /* or null: a file that shows how far the bake is and that it lives */
+    double grace;             /* s that the frame in work may take after a signal; below 0: as long as it needs */
 } toile_bake_options;
+
+/* Seconds that are long for a frame and well below what queues give between a signal and the end (Slurm: 30). */
+#define TOILE_BAKE_GRACE 10.0
 
 /* Runs the bake, tells about it on stderr and stdout, and returns the program's exit code. For the time it
  * runs it takes over SIGINT, SIGTERM, SIGHUP and SIGUSR1 unless they are ignored: the first ends the bake
- * after the frame in work, the second ends that frame too. */
+ * after the frame in work, or after `grace` without it; the second ends that frame at once. */
 int toile_bake(const toile_bake_options *options);
 
 #endif

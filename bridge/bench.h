@@ -50,6 +50,7 @@ typedef struct bench_cloth {
     double jitter;    /* of inner vertices, in edges */
     bool shuffled;    /* vertices in random order */
     int first, every; /* steps at which systems are taken */
+    bool thin;        /* the matrix of IMEX: stretch alone is implicit (springs) */
 } bench_cloth;
 
 /* The sheets of Ye, Webber and Wang 2008, section 5: mass of a node, shear, bend and step are theirs. */
@@ -105,6 +106,9 @@ bool bench_bullet(const char *source, int n, int frames, double *ours, double *t
 toile_status bench_make_sheet(const char *scene, const char *model, int n, int threads, toile_world **out);
 
 /* ---- the benchmark: bench_solvers.c ---- */
+
+/* Starts the program again if the linear algebra library has to be told what processor it runs on. */
+void bench_wake_blas(void);
 
 /* `only`: keys that contain this; null: all. */
 int bench_solvers(const char *only, bool json, const char *blender_script, const char *bullet_source);

@@ -488,7 +488,7 @@ static void bench_others(board *b, const char *blender_script, const char *bulle
 
 /* OpenBLAS of Debian 12 takes processors younger than itself for a Pentium 4 and then makes CHOLMOD 1.7 times
  * slower. It can be told better only before it starts: so the program starts itself again. */
-static void wake_blas(void) {
+void bench_wake_blas(void) {
     char *(*core)(void);
     *(void **)&core = dlsym(RTLD_DEFAULT, "openblas_get_corename");
     if (!core || getenv("OPENBLAS_CORETYPE") || strcmp(core(), "Prescott") != 0 ||
@@ -510,7 +510,7 @@ static void wake_blas(void) {
 }
 
 int bench_solvers(const char *only, bool json, const char *blender_script, const char *bullet_source) {
-    wake_blas();
+    bench_wake_blas();
     board b = {only, json, json_object(), json_array(), json_array()};
     if (!b.ratios || !b.cases || !b.missing)
         return toile_complain(TOILE_EXIT_FAILED, "not enough memory for the results");

@@ -242,8 +242,14 @@ static double *copy(bench_case *c, const double *from, size_t count) {
     return to;
 }
 
+/* Leaves shear and bend out of the matrix; the right side stays. */
+static void make_thin(const toile_springs *s, double *record) {
+    for (int i = s->stretch_count; i < s->padded; i++)
+        record[(size_t)i * TOILE_SPRING_RECORD + 3] = record[(size_t)i * TOILE_SPRING_RECORD + 4] = 0;
+}
+
 /* The system of the last step, all blocks assembled, into the next place. */
-static bool take_system(bench_case *c, const double *previous) {
+static bool take_system(bench_case *c, const double *previous, bool thin) {
     const toile_work *w = &c->sim->work;
     const toile_model *m = c->sim->model;
     const toile_pattern *p = &m->pattern;
@@ -256,6 +262,8 @@ static bool take_system(bench_case *c, const double *previous) {
     a.spring = copy(c, w->spring, (size_t)m->springs.padded * TOILE_SPRING_RECORD + 4);
     a.force = copy(c, w->force, 4 * n);
     a.drag = copy(c, w->drag, 8 * n);
+    if (thin && a.spring)
+        make_thin(&m->springs, (double *)a.spring);
     s->assembly = a;
     s->matrix = (toile_matrix){p, copy(c, NULL, 12 * n), copy(c, NULL, 9 * (size_t)p->off_count + 3),
                                copy(c, NULL, 4 * (size_t)p->spill_begin[p->chunk_count])};
@@ -335,7 +343,7 @@ bool bench_make_case(const char *name, const bench_cloth *cloth, bench_case *c) 
         memcpy(c->x, c->sim->state.dv, n * sizeof(double));
         status = toile_advance(c->world, cloth->step);
         if (status >= 0 && step >= cloth->first && (step - cloth->first) % cloth->every == 0)
-            ok = take_system(c, c->x);
+            ok = take_system(c, c->x, cloth->thin);
     }
     ok = ok && status >= 0 && find_exact(c);
     if (!ok)

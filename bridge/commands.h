@@ -14,6 +14,7 @@ int toile_command_bake(int argc, char **argv);
 int toile_command_bench(int argc, char **argv);
 /* bench_ccd.c */
 int toile_bench_ccd(const char *path, const char *kind_name, bool json);
+int toile_command_experiment(int argc, char **argv);
 int toile_command_export(int argc, char **argv);
 int toile_command_fabrics(int argc, char **argv);
 int toile_command_info(int argc, char **argv);
@@ -22,7 +23,9 @@ int toile_command_recover(int argc, char **argv);
 int toile_command_schema(int argc, char **argv);
 int toile_command_settings(int argc, char **argv);
 int toile_command_solvers(int argc, char **argv);
+int toile_command_submit(int argc, char **argv);
 int toile_command_verify(int argc, char **argv);
+int toile_command_wedge(int argc, char **argv);
 
 /* ---- options ---- */
 

@@ -23,6 +23,8 @@ static const struct command {
 } COMMANDS[] = {
     {"bake", toile_command_bake, "simulate a scene into a cache; can be stopped and continued"},
     {"pack", toile_command_pack, "a scene and all its files as one job that any machine can bake"},
+    {"wedge", toile_command_wedge, "one scene with many values: plan, bake one, compare them all"},
+    {"submit", toile_command_submit, "bakes to a queue: Slurm, OpenJobDescription, Flamenco, or this machine"},
     {"info", toile_command_info, "what is in a file"},
     {"verify", toile_command_verify, "check every frame of a cache: checksums, stretch, intersections"},
     {"export", toile_command_export, "write a cache for other tools"},
@@ -32,6 +34,7 @@ static const struct command {
     {"solvers", toile_command_solvers, "cloth models, integrators, solvers and what they are for"},
     {"schema", toile_command_schema, "the JSON Schema of a scene file"},
     {"bench", toile_command_bench, "measure speed on this machine"},
+    {"experiment", toile_command_experiment, "the papers' experiments: numbers, plots, the paper's figure beside ours"},
 };
 
 /* ---- complaints ---- */
@@ -300,7 +303,7 @@ bool toile_choose_frames(const toile_frame_range *range, const toile_cache *cach
 
 int toile_command_bake(int argc, char **argv) {
     static const char *const operand_names[] = {"SCENE.json"};
-    toile_bake_options bake = {.threads = -1};
+    toile_bake_options bake = {.threads = -1, .grace = TOILE_BAKE_GRACE};
     toile_option_list sets = {calloc((size_t)argc, sizeof(char *)), 0};
     int mode = TOILE_PROGRESS_AUTO, exit_code;
     const toile_option options[] = {
@@ -314,25 +317,29 @@ int toile_command_bake(int argc, char **argv) {
          "with --resume: even though the scene was changed", NULL},
         {"--position-error", NULL, TOILE_OPTION_NUMBER, &bake.position_error, "M",
          "store positions to within M metres (velocities to M per frame): a smaller cache; else as exact as float32", NULL},
-        {"--threads", NULL, TOILE_OPTION_WHOLE, &bake.threads, "N", "processor threads; 0 takes all", NULL},
+        {"--threads", NULL, TOILE_OPTION_WHOLE, &bake.threads, "N",
+         "processor threads; 0 takes all; else as the scene says, within what Slurm or a control group gives",
+         NULL},
         {"--set", NULL, TOILE_OPTION_LIST, &sets, "PATH=VALUE",
          "change a value of the scene, such as settings.time_step=0.002", NULL},
-        {"--progress", NULL, TOILE_OPTION_CHOICE, &mode, "MODE", "auto, bar, json (lines on stdout) or none",
+        {"--progress", NULL, TOILE_OPTION_CHOICE, &mode, "MODE", "auto, bar, json (lines on stdout), openjd or none",
          toile_progress_modes},
         {"--report", NULL, TOILE_OPTION_TEXT, &bake.report_path, "R.json", "write the figures of the bake",
          NULL},
+        {"--heartbeat", NULL, TOILE_OPTION_TEXT, &bake.heartbeat_path, "H.json",
+         "a file that is written anew every 2 seconds: how far, by whom", NULL},
+        {"--grace", NULL, TOILE_OPTION_NUMBER, &bake.grace, "S",
+         "seconds that the frame in work may go on after a signal before it is given up; 10", NULL},
     };
     const toile_syntax syntax = {
         "toile bake SCENE.json -o CACHE.h5 [--frames A-B] [--resume] [--force] [--position-error M] "
         "[--threads N] [--set PATH=VALUE]... "
-        "[--progress auto|bar|json|none] [--report R.json]",
+        "[--progress auto|bar|json|openjd|none] [--report R.json] [--heartbeat H.json] [--grace S]",
         "Simulates a scene and writes every frame into a cache as soon as it is finished. A job (`toile pack`) does for\n"
         "a scene.\n"
-        "Ctrl-C or SIGTERM ends the bake after the frame in work, with exit code 75; --resume goes on from "
-        "there and\n"
-        "gives the same result to the last bit as a bake that was never stopped. A second signal does not "
-        "wait for\n"
-        "the frame.",
+        "Ctrl-C, SIGTERM or SIGUSR1 ends the bake after the frame in work, or after 10 s (--grace) and one step of it without\n"
+        "it, with exit code 75; --resume goes on from there and gives the same result to the last bit as a bake that was\n"
+        "never stopped. A second signal does not wait for the frame.",
         options,
         COUNT(options),
         operand_names,
@@ -394,7 +401,7 @@ static void print_program_help(void) {
            "Usage: toile COMMAND ...\n\nCommands:\n",
            toile_version());
     for (int i = 0; i < COUNT(COMMANDS); i++)
-        printf("  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+        printf("  %-10s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
     printf(
         "\n`toile COMMAND --help` says more. Exit codes: 0 done, 2 usage, 3 bad input, 4 the simulation "
         "failed or\n"

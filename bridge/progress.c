@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-const char *const toile_progress_modes[] = {"auto", "bar", "json", "none", NULL};
+const char *const toile_progress_modes[] = {"auto", "bar", "json", "none", "openjd", NULL};
 
 /* A log gets a line at every tenth of the task, and at least this often, s. */
 static const double LINE_SECONDS = 30;
@@ -28,6 +28,12 @@ static void print_event(json_t *event) {
     }
     free(text);
     json_decref(event);
+}
+
+/* https://github.com/OpenJobDescription/openjd-specifications/wiki: lines that a worker looks for in the output. */
+static void print_openjd(const char *key, const char *text) {
+    printf("openjd_%s: %s\n", key, text);
+    fflush(stdout);
 }
 
 static void close_bar(toile_progress *progress) {
@@ -123,6 +129,13 @@ void toile_progress_frame(toile_progress *progress, int frame, const toile_stati
         return;
     char text[256];
     describe(progress, frame, eta, statistics, text, sizeof text);
+    if (progress->mode == TOILE_PROGRESS_OPENJD) {
+        char percent[32];
+        snprintf(percent, sizeof percent, "%.2f", 100.0 * done / frames);
+        print_openjd("progress", percent);
+        print_openjd("status", text);
+        return;
+    }
     int tenth = 10 * done / frames;
     if (progress->mode == TOILE_PROGRESS_BAR) {
         draw_bar(progress, frame, text);
@@ -151,6 +164,8 @@ void toile_progress_error(toile_progress *progress, int exit_code, const char *m
     if (progress->mode == TOILE_PROGRESS_JSON)
         print_event(
             json_pack("{s:s, s:i, s:s}", "event", "error", "exit_code", exit_code, "message", message));
+    if (progress->mode == TOILE_PROGRESS_OPENJD)
+        print_openjd("fail", message);
     fprintf(stderr, "toile: %s\n", message);
 }
 

@@ -11,6 +11,7 @@ typedef enum toile_progress_mode {
     TOILE_PROGRESS_BAR,
     TOILE_PROGRESS_JSON,
     TOILE_PROGRESS_NONE,
+    TOILE_PROGRESS_OPENJD, /* lines as OpenJobDescription workers read them on stdout */
     TOILE_PROGRESS_LINES /* what auto becomes when nobody is watching; not to be asked for */
 } toile_progress_mode;
 

@@ -90,7 +90,7 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     speed = sqrt(dot(slip, slip));
     if (kept) {
         found->force = touch->force;
-        found->mode = touch->mode;
+        found->mode = touch->mode & ~TOILE_TOUCH_LAYER;
     } else { /* the blow that stops it, spread over the step */
         found->force = approach < 0 ? -mass * approach / h : 0;
         found->mode = TOILE_TOUCH_SLIDE;

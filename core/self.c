@@ -11,6 +11,8 @@
  * one like it; as the gap closes they grow stiffer, up to the second number. */
 #define STIFFNESS 60.0
 #define STIFFNESS_MAX 20000.0
+/* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
+#define LIFT 20.0
 /* Share of what is missing to thickness that is given back in a step, and how fast at most, m/s. */
 #define RETURN 0.2
 #define RETURN_SPEED 0.5
@@ -174,6 +176,45 @@ static void friction_of(const toile_sim *sim, const toile_pair *pair, double *st
 
 /* ---- couplings ---- */
 
+/* Did most of the particles of a contact slide, or were they pressed on, in the last step? */
+static bool most_did(const toile_sim *sim, const toile_press *press, int bit) {
+    double votes = 0;
+    for (int i = 0; i < 4; i++)
+        if (press->pair.point[i] < sim->self.skin.cloth_points)
+            votes += fabs(press->weight[i]) * (sim->state.touch[press->pair.point[i]].mode & bit ? 1 : -1);
+    return votes > 0;
+}
+
+/* After the step: which contacts slide, which press? A particle goes with the contacts that press it most. */
+static void remember_sliding(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    const toile_couplings *c = &s->couplings;
+    double *votes = s->zone_way, *pressed = votes + sim->model->particle_count;
+    for (int r = 0; r < c->row_count; r++)
+        votes[c->row[r]] = pressed[c->row[r]] = 0;
+    for (int i = 0; i < c->count; i++) {
+        const toile_coupling *item = &c->item[i];
+        double u[3], slip[3];
+        memcpy(u, item->known, sizeof u);
+        for (int a = 0; a < 4; a++)
+            for (int k = 0; item->particle[a] >= 0 && k < 3; k++)
+                u[k] += item->weight[a] * sim->state.dv[4 * (size_t)item->particle[a] + (size_t)k];
+        double away = dot(u, item->normal), force = item->stiffness * (item->target - away);
+        for (int k = 0; k < 3; k++)
+            slip[k] = u[k] - away * item->normal[k];
+        bool slides = dot(item->direction, item->direction) > 0
+                          ? dot(slip, item->direction) > 0
+                          : item->grip * sqrt(dot(slip, slip)) > item->friction * fmax(force, 0);
+        for (int a = 0; a < 4; a++)
+            if (item->particle[a] >= 0) {
+                votes[item->particle[a]] += (slides ? 1 : -1) * fmax(force, 0) * fabs(item->weight[a]);
+                pressed[item->particle[a]] += force * fabs(item->weight[a]);
+            }
+    }
+    for (int r = 0; r < c->row_count; r++)
+        sim->state.touch[c->row[r]].mode |= (votes[c->row[r]] > 0 ? TOILE_TOUCH_RUB : 0) | (pressed[c->row[r]] > 0 ? TOILE_TOUCH_PRESSED : 0);
+}
+
 /* Keeps the pair of a contact from coming nearer than thickness within the step; v are the velocities it is linear about. */
 static bool press_apart(toile_sim *sim, const toile_press *press, const double *v, double h) {
     toile_self *s = &sim->self;
@@ -194,25 +235,40 @@ static bool press_apart(toile_sim *sim, const toile_press *press, const double *
     double approach = dot(u, n), missing = thickness - press->gap, target = missing / h;
     if (missing > 0)
         target = fmin(RETURN * target, RETURN_SPEED);
-    if (approach >= target && press->time == 0)
-        return true; /* it stays out of itself */
+    /* What stays out of itself is left alone. But what was pressed on is held until it would have to be pulled: else layers at
+     * rest fall freely every other step. */
+    bool kept = press->gap < 1.02 * thickness && approach < target + h * LIFT && most_did(sim, press, TOILE_TOUCH_PRESSED);
+    if (approach >= target && press->time == 0 && !kept)
+        return true;
     toile_coupling *c = toile_couplings_add(sim->memory, &s->couplings);
     if (!c)
         return false;
     double near = thickness / fmax(press->gap, 1e-3 * thickness);
     double stiffness = fmin(STIFFNESS * (near > 1 ? near * near : 1), STIFFNESS_MAX) / yielding;
-    double force = stiffness * fmax(target - approach, 0), slip[3], speed, still, sliding;
+    /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
+    double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
+    double force = stiffness * fmax(target, 0) + fmax(blow, 0), slip[3], still, sliding, turning = 0;
     friction_of(sim, &press->pair, &still, &sliding);
     for (int k = 0; k < 3; k++)
         slip[k] = u[k] - approach * n[k];
-    speed = sqrt(dot(slip, slip));
-    double grip = sliding * force / fmax(speed, 1e-12);
-    grip = fmin(grip, STIFFNESS / yielding);
+    double speed = sqrt(dot(slip, slip)), grip = still > 0 ? STIFFNESS / yielding : 0;
+    bool slides = still > 0 && speed > 0 && most_did(sim, press, TOILE_TOUCH_RUB);
+    memset(c, 0, sizeof *c);
+    memcpy(c->normal, n, sizeof c->normal);
+    c->stiffness = stiffness, c->target = target, c->grip = grip, c->friction = still;
+    if (slides) { /* friction turns with the slip, see contact.c */
+        turning = fmin(sliding * force / speed, grip);
+        for (int k = 0; k < 3; k++)
+            c->direction[k] = slip[k] / speed;
+    }
+    const double *d = c->direction;
+    double across = slides ? turning : grip;
     static const int ROW[6] = {0, 0, 0, 1, 1, 2}, COLUMN[6] = {0, 1, 2, 1, 2, 2};
     for (int k = 0; k < 6; k++)
-        c->tensor[k] = (stiffness - grip) * n[ROW[k]] * n[COLUMN[k]] + (ROW[k] == COLUMN[k] ? grip : 0);
+        c->tensor[k] = (stiffness - across) * n[ROW[k]] * n[COLUMN[k]] - across * d[ROW[k]] * d[COLUMN[k]] +
+                       (ROW[k] == COLUMN[k] ? across : 0);
     for (int k = 0; k < 3; k++) {
-        c->push[k] = stiffness * target * n[k];
+        c->push[k] = stiffness * target * n[k] - sliding * force * d[k];
         c->known[k] = u[k];
     }
     for (int i = 0; i < 4; i++) {
@@ -363,8 +419,8 @@ void toile_self_find(toile_sim *sim, double h) {
         toile_near near;
         toile_pair_points(s->skin.begin, &press.pair, x);
         toile_nearest(toile_pair_kind(&press.pair), (const double(*)[3])x, &near);
-        if (!(near.distance > 1e-9) || is_tangled(s, &press.pair))
-            continue; /* no direction */
+        if (!(near.distance > 1e-9) || is_tangled(s, &press.pair) || !toile_pair_is_least(&s->skin, &press.pair, &near))
+            continue;
         press.gap = near.distance;
         for (int k = 0; k < 3; k++)
             press.normal[k] = near.vector[k] / near.distance;
@@ -499,6 +555,7 @@ void toile_self_commit(toile_sim *sim) {
     toile_self *s = &sim->self;
     if (!s->on)
         return;
+    remember_sliding(sim);
     if (s->moved)
         s->near_known = false; /* the pairs were found on another way */
     else

@@ -43,7 +43,10 @@ static bool add_edges(toile_skin *s, int begin, int end) {
         s->edge[2 * s->edge_count] = edges[i].a;
         s->edge[2 * s->edge_count + 1] = edges[i].b;
         for (int k = i; k < j; k++)
-            s->own_edge[3 * (begin + edges[k].triangle) + edges[k].corner] = k == i ? s->edge_count : -1;
+            s->edge_of[3 * (begin + edges[k].triangle) + edges[k].corner] = s->edge_count;
+        s->owns[begin + edges[i].triangle] |= (unsigned char)(8 << edges[i].corner);
+        s->beside[2 * s->edge_count] = begin + edges[i].triangle;
+        s->beside[2 * s->edge_count + 1] = j - i > 1 ? begin + edges[i + 1].triangle : -1;
         s->edge_count++;
     }
     toile_free(s->memory, edges);
@@ -133,7 +136,8 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     size_t points = (size_t)s->point_count, triangles = (size_t)s->triangle_count;
     s->triangle = toile_alloc(memory, 3 * triangles, sizeof(int));
     s->edge = toile_alloc(memory, 6 * triangles, sizeof(int));
-    s->own_edge = toile_alloc(memory, 3 * triangles, sizeof(int));
+    s->edge_of = toile_alloc(memory, 3 * triangles, sizeof(int));
+    s->beside = toile_alloc(memory, 6 * triangles, sizeof(int));
     s->owns = toile_alloc(memory, triangles, 1);
     s->solid_of = toile_alloc(memory, points, sizeof(int));
     s->mean_edge = toile_alloc(memory, (size_t)s->cloth_points, sizeof(double));
@@ -146,7 +150,7 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->finders = toile_alloc(memory, (size_t)threads, sizeof *s->finders);
     s->finder_count = threads;
     unsigned char *taken = toile_alloc(memory, points, 1);
-    bool ok = s->triangle && s->edge && s->own_edge && s->owns && s->solid_of && s->mean_edge && s->solids && s->begin &&
+    bool ok = s->triangle && s->edge && s->edge_of && s->beside && s->owns && s->solid_of && s->mean_edge && s->solids && s->begin &&
               s->end && s->normal && s->calm && s->tangled && s->finders && taken;
     if (ok) {
         for (int t = 0; t < s->cloth_triangles; t++)
@@ -191,7 +195,7 @@ void toile_skin_free(toile_skin *s) {
     for (int i = 0; s->finders && i < s->finder_count; i++)
         toile_free(s->memory, s->finders[i].pair);
     toile_tree_free(s->memory, &s->tree);
-    void *blocks[] = {s->triangle, s->edge, s->own_edge, s->owns, s->around_begin, s->around, s->solid_of, s->mean_edge,
+    void *blocks[] = {s->triangle, s->edge, s->edge_of, s->beside, s->owns, s->around_begin, s->around, s->solid_of, s->mean_edge,
                       s->solids, s->begin, s->end, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(s->memory, blocks[i]);
@@ -374,10 +378,10 @@ static void test_points(const toile_skin *s, struct toile_finder *f, int owner, 
 
 static void test_edges(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
     for (int i = 0; i < 3; i++) {
-        int e = s->own_edge[3 * a + i];
-        for (int j = 0; e >= 0 && j < 3; j++) {
-            int g = s->own_edge[3 * b + j];
-            if (g < 0)
+        int e = s->edge_of[3 * a + i];
+        for (int j = 0; s->owns[a] >> (3 + i) & 1 && j < 3; j++) {
+            int g = s->edge_of[3 * b + j];
+            if (!(s->owns[b] >> (3 + j) & 1))
                 continue;
             const int *p = s->edge + 2 * (e < g ? e : g), *q = s->edge + 2 * (e < g ? g : e);
             if (p[0] != q[0] && p[0] != q[1] && p[1] != q[0] && p[1] != q[1] && ways_meet(s, p, 2, q, 2, reach))
@@ -565,6 +569,75 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
                 pairs->pair[pairs->count++] = *pair;
         }
     return TOILE_OK;
+}
+
+/* ---- what is least ---- */
+
+/* Slope along which something nearer is believed to be found. */
+#define SLOPE 0.02
+#define ZERO_WEIGHT 1e-9
+
+/* Does the surface beside an edge, from a point on it, lead towards `way`? */
+static bool leads_beside(const toile_skin *s, int edge, int but, const double *way) {
+    const double *a = s->begin + 4 * (size_t)s->edge[2 * edge], *b = s->begin + 4 * (size_t)s->edge[2 * edge + 1];
+    double along[3];
+    sub(b, a, along);
+    double length2 = dot(along, along);
+    for (int i = 0; i < 2; i++) {
+        int t = s->beside[2 * edge + i];
+        if (t < 0 || t == but)
+            continue;
+        for (int c = 0; c < 3; c++) {
+            int p = s->triangle[3 * t + c];
+            if (p == s->edge[2 * edge] || p == s->edge[2 * edge + 1])
+                continue;
+            double to[3];
+            sub(s->begin + 4 * (size_t)p, a, to);
+            double part = length2 > 0 ? dot(to, along) / length2 : 0;
+            for (int k = 0; k < 3; k++)
+                to[k] -= part * along[k];
+            if (dot(to, way) > SLOPE * sqrt(dot(to, to) * dot(way, way)))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool leads_around(const toile_skin *s, int p, const double *way) {
+    if (p >= s->cloth_points)
+        return false;
+    for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
+        for (int c = 0; c < 3; c++) {
+            int q = s->triangle[3 * s->around[i] + c];
+            double to[3];
+            sub(s->begin + 4 * (size_t)q, s->begin + 4 * (size_t)p, to);
+            if (q != p && dot(to, way) > SLOPE * sqrt(dot(to, to) * dot(way, way)))
+                return true;
+        }
+    return false;
+}
+
+bool toile_pair_is_least(const toile_skin *s, const toile_pair *pair, const toile_near *near) {
+    int first = (int)(pair->key >> 31 & 0x7fffffff), second = (int)(pair->key & 0x7fffffff);
+    double back[3] = {-near->vector[0], -near->vector[1], -near->vector[2]};
+    if (toile_pair_kind(pair) == TOILE_CCD_EE) {
+        for (int i = 0; i < 4; i++)
+            if (fabs(near->weight[i]) < ZERO_WEIGHT)
+                return false; /* ends: a vertex and a triangle say it */
+        return !leads_beside(s, first, -1, back) && !leads_beside(s, second, -1, near->vector);
+    }
+    int zeros = 0, zero = 0, corner = 0;
+    for (int c = 0; c < 3; c++) {
+        bool none = fabs(near->weight[1 + c]) < ZERO_WEIGHT;
+        zeros += none;
+        zero = none ? c : zero;
+        corner = none ? corner : c;
+    }
+    if (leads_around(s, first, back))
+        return false;
+    if (zeros == 1) /* on the edge across from the corner that has no weight */
+        return !leads_beside(s, s->edge_of[3 * second + (zero + 1) % 3], second, near->vector);
+    return zeros == 0 || !leads_around(s, s->triangle[3 * second + corner], near->vector);
 }
 
 static int compare_pairs(const void *p, const void *q) {

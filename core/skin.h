@@ -38,8 +38,9 @@ typedef struct toile_skin {
     int cloth_points, point_count, cloth_edges, edge_count, cloth_triangles, triangle_count;
     int *triangle;        /* points, (triangle_count x 3) */
     int *edge;            /* points, (edge_count x 2) */
-    int *own_edge;        /* edges that are this triangle's to test, -1: another's, (triangle_count x 3) */
-    unsigned char *owns;  /* corners that are this triangle's to test, as bits, (triangle_count) */
+    int *edge_of;         /* edge from each corner of a triangle to the next, (triangle_count x 3) */
+    int *beside;          /* the first two triangles at an edge, -1: none, (edge_count x 2) */
+    unsigned char *owns;  /* corners, then edges, that are this triangle's to test, as bits, (triangle_count) */
     int *around_begin, *around; /* cloth triangles around each cloth point */
     int *solid_of;        /* of each point: index in solids, -1 cloth, (point_count) */
     double *mean_edge;    /* of the edges at a cloth point at the start, m, (cloth_points) */
@@ -73,6 +74,10 @@ typedef struct toile_reach {
 } toile_reach;
 toile_status toile_skin_search(toile_skin *skin, const toile_model *model, toile_reach reach, int threads, toile_pairs *pairs,
                                toile_error *error);
+
+/* Is what is nearest of a pair at the begin also nearest of what surrounds it? Where surfaces lie on each other most pairs are
+ * not, and only say sideways what another pair says straight. */
+bool toile_pair_is_least(const toile_skin *skin, const toile_pair *pair, const toile_near *near);
 
 /* By key. */
 void toile_pairs_sort(toile_pairs *pairs);

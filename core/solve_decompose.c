@@ -18,6 +18,8 @@ struct toile_decompose {
     int *constraint_of; /* of each particle or -1, (n) */
     int *place;         /* position of a particle in its part, (n) */
     int *iterations;    /* of each part, (n); -1: not solved */
+    int *link_begin;    /* first link of each particle, (n + 1) */
+    int *link;          /* off-diagonal blocks within a part that are not zero, (off_count) */
     int count;
     double *inverse;       /* S P^-1 S, (n x 12) */
     double *right, *outer; /* S (b - A (I - S) z) and A (I - S) z, (n x 4) like the rest */
@@ -33,9 +35,10 @@ toile_status toile_decompose_make(toile_memory *memory, const toile_model *model
     d->memory = memory;
     d->model = model;
     int **ints[] = {&d->part,          &d->parent, &d->begin,     &d->member,
-                    &d->constraint_of, &d->place,  &d->iterations};
+                    &d->constraint_of, &d->place,  &d->iterations, &d->link_begin};
     double **vectors[] = {&d->right, &d->outer, &d->r, &d->p, &d->s, &d->q};
     bool ok = (d->inverse = toile_alloc(memory, 12 * n, sizeof(double))) != NULL;
+    ok = (d->link = toile_alloc(memory, (size_t)model->pattern.off_count, sizeof(int))) && ok;
     for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
         ok = (*ints[i] = toile_alloc(memory, n + 1, sizeof(int))) && ok;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
@@ -51,9 +54,9 @@ toile_status toile_decompose_make(toile_memory *memory, const toile_model *model
 void toile_decompose_free(toile_decompose *d) {
     if (!d)
         return;
-    void *blocks[] = {d->part,  d->parent,     d->begin,   d->member, d->constraint_of,
-                      d->place, d->iterations, d->inverse, d->right,  d->outer,
-                      d->r,     d->p,          d->s,       d->q};
+    void *blocks[] = {d->part,       d->parent, d->begin,   d->member, d->constraint_of, d->place, d->iterations,
+                      d->link_begin, d->link,   d->inverse, d->right,  d->outer,         d->r,     d->p,
+                      d->s,          d->q};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(d->memory, blocks[i]);
     toile_free(d->memory, d);
@@ -102,10 +105,16 @@ static void find_parts(toile_decompose *d, const toile_system *system) {
         if (is_zero(c->filter + 12 * (size_t)k, 12))
             part[c->particle[k]] = -1;
     }
-    for (int i = 0; i < n; i++)
+    int links = 0;
+    for (int i = 0; i < n; i++) {
+        d->link_begin[i] = links;
         for (int k = p->row_begin[i]; part[i] >= 0 && k < p->row_begin[i + 1]; k++)
-            if (part[p->column[k]] >= 0 && !is_zero(system->matrix->off + 9 * (size_t)k, 9))
+            if (part[p->column[k]] >= 0 && !is_zero(system->matrix->off + 9 * (size_t)k, 9)) {
                 join(parent, i, p->column[k]);
+                d->link[links++] = k;
+            }
+    }
+    d->link_begin[n] = links;
 
     /* number them by their first particle, and list their members in order */
     d->count = 0;
@@ -155,7 +164,8 @@ static void filter(const job *j, double *y) {
     }
 }
 
-/* out = A in, rows and columns of the part only. */
+/* out = A in, rows and columns of the part only, and of them only what is not zero: slack and explicit
+ * connections cost nothing. */
 static void multiply(const job *j, const double *in, double *out) {
     const toile_pattern *p = &j->d->model->pattern;
     const toile_matrix *A = j->system->matrix;
@@ -163,10 +173,9 @@ static void multiply(const job *j, const double *in, double *out) {
     v4_store(out + 4 * (size_t)i, block_times(A->diagonal + 12 * (size_t)i, v4_load(in + 4 * (size_t)i)));
     FOR_MEMBERS(j, i) {
         v4 x = v4_load(in + 4 * (size_t)i), r0 = v4_set(0), r1 = v4_set(0), r2 = v4_set(0);
-        for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++) {
+        for (int l = j->d->link_begin[i]; l < j->d->link_begin[i + 1]; l++) {
+            int k = j->d->link[l];
             size_t other = 4 * (size_t)p->column[k];
-            if (j->d->part[p->column[k]] != j->part)
-                continue;
             const double *O = A->off + 9 * (size_t)k;
             v4 o0 = v4_row(O), o1 = v4_row(O + 3), o2 = v4_row(O + 6), y = v4_load(in + other);
             r0 += o0 * y;
@@ -279,9 +288,10 @@ static void fill_dense(const job *j, double *M, int rows) {
                 for (int b = 0; b < 3; b++)
                     M[(at + a) * rows + at + b] += sigma * ((a == b) - S[4 * a + b]);
         }
-        for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++)
-            if (j->d->part[p->column[k]] == j->part)
-                put_block(j, i, p->column[k], A->off + 9 * (size_t)k, M, rows);
+        for (int l = j->d->link_begin[i]; l < j->d->link_begin[i + 1]; l++) {
+            int k = j->d->link[l];
+            put_block(j, i, p->column[k], A->off + 9 * (size_t)k, M, rows);
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 #include "model.h"
 
 /* How a particle stands to the collider it touches. */
-enum { TOILE_TOUCH_STICK = 1, TOILE_TOUCH_SLIDE = 2 };
+enum { TOILE_TOUCH_STICK = 1, TOILE_TOUCH_SLIDE = 2, 
+       /* bits, for cloth against cloth and against the edges of colliders: slides, is pressed on */
+       TOILE_TOUCH_RUB = 4, TOILE_TOUCH_PRESSED = 8, TOILE_TOUCH_LAYER = 12 };
 
 typedef struct toile_touch {
     int32_t solid;       /* -1: none */

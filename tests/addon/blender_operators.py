@@ -905,6 +905,95 @@ def job_elsewhere():
     refused("load", ["no garment", "Sheet (169 vertices)"], filepath=cache)
 
 
+def farmed():
+    """A wedge from the scene through a queue of this machine, and back as versions; files for other queues."""
+    from toile import farm
+    sheet, _ = grid(n=8), ball(location=(0, 0, 0.25))
+    frames(8)
+    save("farmed/scene.blend")
+    activate(sheet)
+    folder = os.path.join(FOLDER, "farmed", "wedges")
+    before = [o.name for o in bpy.data.objects]
+    op("farm", vary="fabric=cotton,silk; friction=0.1,0.9", directory=folder, slots=2, export='PC2')
+    found = farm.status(folder)
+    check([w["state"] for w in found] == ["complete"] * 4
+          and found[3]["values"] == {"fabric": "silk", "friction": 0.9}, f"{found}")
+    check(all(os.path.exists(w["cache"][:-3] + ".pc2") for w in found), "not exported")
+    check(not os.path.exists(folder + ".job.h5") and os.path.exists(folder + "/job.h5"), "the job is where it should not be")
+    check(bpy.context.scene.toile.farm_directory == "//wedges" and [o.name for o in bpy.data.objects] == before, "the file")
+    op("farm_load")
+    scene = bpy.context.scene
+    check([v.name for v in scene.toile.versions] == [w["name"] for w in found]
+          and scene.toile.versions[3].note == "fabric silk, friction 0.9",
+          f"{[(v.name, v.note) for v in scene.toile.versions]}")
+    seen = []
+    for index in range(4):
+        scene.toile.active_version = index
+        scene.frame_set(8)
+        near(shown(sheet), cached(sheet, 8), 1e-6, f"version {index} plays its own cache")
+        seen.append(shown(sheet))
+    check(numpy.abs(seen[0] - seen[3]).max() > 1e-3, "cotton and silk look the same")
+    # again: no second version; a single one; one that is not there
+    op("farm_load", index=2)
+    check(len(scene.toile.versions) == 4 and scene.toile.active_version == 2, f"{scene.toile.active_version}")
+    refused("farm_load", "no wedge 9", index=9)
+    # the bake of the scene itself is the wedge with the scene's own values
+    activate(sheet)
+    op("farm", directory=folder + "_one")
+    op("bake", version="alone")
+    alone, one = cached(sheet, 8), farm.status(folder + "_one")
+    op("farm_load", directory=folder + "_one", index=0)
+    check(len(one) == 1 and numpy.array_equal(cached(sheet, 8), alone), "a bake on the farm is another than one here")
+    # stopped by someone else, and gone on with
+    op("farm", directory=folder + "_one", resume=True)
+    # files for other queues, and mistakes
+    for engine, name in (('SLURM', "bake.sbatch"), ('OPENJD', "template.yaml"), ('FLAMENCO', "toile_wedge.js")):
+        op("farm", directory=folder, resume=True, engine=engine, write_only=True, cpus=3)
+        check(os.path.exists(os.path.join(folder, "farm", engine.lower(), name)), f"{engine}: no {name}")
+    refused("farm", ["fabric", "denim"], vary="fabric=denin", directory=folder + "_bad")
+    check(not os.path.exists(folder + "_bad"), "a mistake left a folder behind")
+    refused("farm", "another plan", vary="fabric=denim", directory=folder)
+    refused("farm_load", "no plan", directory=folder + "_bad")
+    op("farm_report")
+    image = bpy.data.images.get("contact.png")
+    check(image is not None and image.size[0] > 400, "no contact sheet")
+    check(not bpy.ops.toile.farm_cancel.poll() and not farm.running, "something still runs")
+
+
+def farm_cancelled():
+    from toile import farm
+    sheet, _ = grid(n=24), ball(location=(0, 0, 0.25))
+    frames(24)
+    save("farm_cancelled/scene.blend")
+    activate(sheet)
+    folder, whole = (os.path.join(FOLDER, "farm_cancelled", name) for name in ("wedges", "whole"))
+
+    def act():
+        for _ in range(4000):
+            if farm.running and any(f.endswith(".h5.lock") for _, _, files in os.walk(folder) for f in files):
+                time.sleep(0.3)
+                farm.stop_all()         # what the button does; operators are for the main thread
+                return
+            time.sleep(0.005)
+    thread = threading.Thread(target=act)
+    thread.start()
+    op("farm", vary="friction=0.2,0.7", directory=folder, slots=1)
+    thread.join()
+    states = [w["state"] for w in farm.status(folder)]
+    check("complete" not in states[1:] and not farm.running, f"{states}")
+    op("farm", directory=folder, resume=True)
+    op("farm", vary="friction=0.2,0.7", directory=whole)
+    for index in (0, 1):
+        frames_of = []
+        for path in (folder, whole):
+            op("farm_load", directory=path, index=index)
+            frames_of.append(cached(sheet, 24).copy())
+        check(farm.status(folder)[index]["state"] == "complete" and numpy.array_equal(*frames_of),
+              f"wedge {index} came out differently")
+    check(not bpy.ops.toile.farm_cancel.poll(), "nothing runs, but cancel is offered")
+    used.add("farm_cancel")
+
+
 def figures():
     sheet, body = drape()
     path, scene = paths.of(sheet), bpy.context.scene
@@ -943,5 +1032,6 @@ def every_operator_called():
 run([tables, registered_twice, translated, added_and_removed, modifiers_in_order, presets, baked, transformed, units,
      armature_collider, animated_modifiers, pins_follow, mistakes, problem_selected, cancelled_and_resumed, killed, grows,
      undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
-     property_maps, rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, figures]
+     property_maps, rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, farmed,
+     farm_cancelled, figures]
     + ([every_operator_called] if not [a for a in ARGUMENTS if not a.startswith("/")] else []))

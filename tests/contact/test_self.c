@@ -1,0 +1,329 @@
+/* Cloth against cloth: the search finds every near pair, couplings multiply as the matrix they stand for, layers rest on each
+ * other, nothing depends on the number of threads, a saved state leads on, failing memory is told. */
+#include "check.h"
+
+#include "world.h"
+
+#include <stdint.h>
+
+/* ---- scenes ---- */
+
+/* Two sheets, one over the other, that fall on a sphere and fold. */
+static toile_world *make_layers(const toile_hooks *hooks, const char *threads, toile_status *status) {
+    toile_world *w = NULL;
+    toile_grid lower = {.name = "lower", .nu = 15, .nv = 15, .origin = {-0.2, -0.2, 0.11}, .u_axis = {0.4, 0, 0},
+                        .v_axis = {0, 0.4, 0}};
+    toile_grid upper = lower;
+    upper.name = "upper";
+    upper.origin[0] += 0.011;
+    upper.origin[2] += 0.01;
+    toile_collider ball = {.name = "ball", .shape = TOILE_SPHERE, .size = {0.1}, .friction_static = 0.3,
+                           .friction_kinetic = 0.3};
+    int fabric;
+    toile_status s = toile_create(hooks, &w);
+    if (s == TOILE_OK && (s = toile_set(w, "threads", threads)) == TOILE_OK &&
+        (s = toile_add_fabric(w, "cotton", &fabric)) == TOILE_OK &&
+        (s = toile_add_grid(w, &lower, NULL)) == TOILE_OK && (s = toile_add_grid(w, &upper, NULL)) == TOILE_OK &&
+        (s = toile_add_collider(w, &ball, NULL)) == TOILE_OK)
+        s = toile_build(w);
+    *status = s;
+    return w;
+}
+
+static toile_world *layers(const char *threads) {
+    toile_status s;
+    toile_world *w = make_layers(NULL, threads, &s);
+    if (s != TOILE_OK) {
+        printf("cannot build: %s\n", toile_message(w));
+        exit(1);
+    }
+    return w;
+}
+
+static void run(toile_world *w, int frames) {
+    for (int f = 0; f < frames; f++)
+        if (toile_advance(w, 1.0 / 24) < 0) {
+            printf("%s\n", toile_message(w));
+            exit(1);
+        }
+}
+
+/* ---- the search ---- */
+
+static double random_number(uint64_t *seed) {
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*seed >> 11) / 9007199254740992.0 - 0.5;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
+    return p < q ? -1 : p > q;
+}
+
+/* Every pair without a common point whose nearest distance somewhere at the begin or end is below reach, the slow way. */
+static int slow_search(const toile_skin *s, double reach, uint64_t *keys) {
+    int count = 0;
+    double x[4][3];
+    toile_near near;
+    for (int kind = 0; kind < 2; kind++)
+        for (int a = 0; a < (kind ? s->cloth_edges : s->cloth_points); a++)
+            for (int b = kind ? a + 1 : 0; b < (kind ? s->cloth_edges : s->cloth_triangles); b++) {
+                toile_pair pair = {(uint64_t)kind << 62 | (uint64_t)a << 31 | (uint64_t)b, {a, 0, 0, 0}};
+                if (kind)
+                    memcpy(pair.point, s->edge + 2 * a, 2 * sizeof(int)), memcpy(pair.point + 2, s->edge + 2 * b, 2 * sizeof(int));
+                else
+                    memcpy(pair.point + 1, s->triangle + 3 * b, 3 * sizeof(int));
+                bool common = false;
+                for (int i = 0; i < 1 + kind; i++)
+                    for (int j = 1 + kind; j < 4; j++)
+                        common = common || pair.point[i] == pair.point[j];
+                double least = INFINITY;
+                for (int end = 0; end < 2 && !common; end++) {
+                    toile_pair_points(end ? s->end : s->begin, &pair, x);
+                    toile_nearest(toile_pair_kind(&pair), (const double(*)[3])x, &near);
+                    least = fmin(least, near.distance);
+                }
+                if (least < reach)
+                    keys[count++] = pair.key;
+            }
+    return count;
+}
+
+static bool has_all(const toile_skin *s, int triangle, const int *points, int count) {
+    for (int i = 0; i < count; i++) {
+        const int *t = s->triangle + 3 * triangle;
+        if (t[0] != points[i] && t[1] != points[i] && t[2] != points[i])
+            return false;
+    }
+    return true;
+}
+
+/* May the search leave a pair out? Only where it lies in two triangles that share an edge, or in the fan of a calm point. */
+static bool left_out(const toile_skin *s, uint64_t key) {
+    int first = (int)(key >> 31 & 0x7fffffff), second = (int)(key & 0x7fffffff);
+    bool edges = key >> 62;
+    const int *a = edges ? s->edge + 2 * first : &first, *b = edges ? s->edge + 2 * second : s->triangle + 3 * second;
+    for (int t = 0; t < s->cloth_triangles; t++)
+        for (int u = 0; has_all(s, t, a, edges ? 2 : 1) && u < s->cloth_triangles; u++) {
+            if (!has_all(s, u, b, edges ? 2 : 3))
+                continue;
+            int common = 0;
+            for (int c = 0; c < 3; c++) {
+                int p = s->triangle[3 * u + c];
+                bool shared = has_all(s, t, &p, 1);
+                common += shared;
+                if (shared && s->calm[p])
+                    return true;
+            }
+            if (common >= 2)
+                return true;
+        }
+    return false;
+}
+
+/* A crumpled sheet that moves at random: nothing calm, so everything near has to be found. */
+static void finds_all(void) {
+    toile_world *w = layers("2");
+    toile_sim *sim = toile_world_sim(w);
+    toile_skin skin;
+    toile_error error;
+    toile_pairs pairs = {0};
+    uint64_t seed = 7;
+    CHECK(toile_skin_make(sim->memory, sim->model, NULL, 0, 2, &skin, &error) == TOILE_OK, "%s", error.message);
+    uint64_t *keys = malloc(4000000 * sizeof *keys), *found = malloc(4000000 * sizeof *found);
+    for (int trial = 0; trial < 4; trial++) {
+        double crumple = trial < 2 ? 0.03 : 0.01, way = trial % 2 ? 0.02 : 0.001, reach = 0.004;
+        for (int i = 0; i < 4 * skin.cloth_points; i++) {
+            skin.begin[i] = i % 4 == 3 ? 0 : sim->state.x[i] + crumple * random_number(&seed);
+            skin.end[i] = i % 4 == 3 ? 0 : skin.begin[i] + way * random_number(&seed);
+        }
+        CHECK(toile_skin_search(&skin, sim->model, (toile_reach){reach, -1}, 2, &pairs, &error) == TOILE_OK, "%s", error.message);
+        for (int i = 0; i < pairs.count; i++)
+            found[i] = pairs.pair[i].key;
+        qsort(found, (size_t)pairs.count, sizeof *found, compare_keys);
+        int twice = 0;
+        for (int i = 1; i < pairs.count; i++)
+            twice += found[i] == found[i - 1];
+        CHECK(twice == 0, "%d pairs were found twice", twice);
+        int near = slow_search(&skin, reach, keys), missed = 0;
+        for (int i = 0; i < near; i++)
+            missed += !bsearch(&keys[i], found, (size_t)pairs.count, sizeof *found, compare_keys) && !left_out(&skin, keys[i]);
+        CHECK(missed == 0, "trial %d: %d of %d near pairs were missed", trial, missed, near);
+        CHECK(near > 100, "trial %d has only %d near pairs", trial, near);
+    }
+    free(keys);
+    free(found);
+    toile_free(sim->memory, pairs.pair);
+    toile_skin_free(&skin);
+    toile_destroy(w);
+}
+
+/* ---- couplings ---- */
+
+static void couplings_are_a_matrix(void) {
+    enum { N = 9, COUNT = 7 };
+    toile_memory memory;
+    toile_couplings c;
+    static const int CHUNKS[3] = {0, 4, N};
+    static const int PLACE[9] = {0, 1, 2, 1, 3, 4, 2, 4, 5};
+    double A[3 * N][3 * N] = {{0}}, diagonal[12 * N] = {0}, b[4 * N] = {0}, x[4 * N], y[4 * N] = {0}, expected[3 * N] = {0};
+    float single[12 * N] = {0}, xs[4 * N], ys[4 * N] = {0};
+    uint64_t seed = 3;
+    toile_memory_init(&memory, NULL);
+    CHECK(toile_couplings_make(&memory, N, 2, &c), "no memory");
+    for (int i = 0; i < COUNT; i++) {
+        toile_coupling *item = toile_couplings_add(&memory, &c);
+        memset(item, 0, sizeof *item);
+        for (int k = 0; k < 4; k++) {
+            item->particle[k] = k == 3 && i % 2 ? -1 : (i + 2 * k) % N;
+            item->weight[k] = item->particle[k] < 0 ? 0 : random_number(&seed);
+        }
+        for (int k = 0; k < 6; k++)
+            item->tensor[k] = random_number(&seed);
+        for (int p = 0; p < 4; p++)
+            for (int q = 0; q < 4; q++)
+                for (int k = 0; item->particle[p] >= 0 && item->particle[q] >= 0 && k < 9; k++)
+                    A[3 * item->particle[p] + k / 3][3 * item->particle[q] + k % 3] +=
+                        item->weight[p] * item->weight[q] * item->tensor[PLACE[k]];
+    }
+    toile_couplings_sort(&c, N, CHUNKS, 2);
+    toile_couplings_assemble(&c, diagonal, single, b);
+    for (int i = 0; i < 4 * N; i++) {
+        x[i] = i % 4 == 3 ? 0 : random_number(&seed);
+        xs[i] = (float)x[i];
+    }
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < 3; k++) {
+            for (int l = 0; l < 3; l++)
+                y[4 * i + k] += diagonal[12 * i + 4 * k + l] * x[4 * i + l];
+            ys[4 * i + k] = (float)y[4 * i + k];
+            for (int j = 0; j < 3 * N; j++)
+                expected[3 * i + k] += A[3 * i + k][j] * x[4 * (j / 3) + j % 3];
+        }
+    toile_couplings_pull(&c, 0, c.count, x);
+    toile_couplings_pull_single(&c, 0, c.count, xs);
+    for (int chunk = 0; chunk < 2; chunk++) {
+        toile_couplings_add_rows(&c, chunk, x, y);
+        toile_couplings_add_rows_single(&c, chunk, xs, ys);
+    }
+    for (int i = 0; i < 3 * N; i++) {
+        CHECK(fabs(y[4 * (i / 3) + i % 3] - expected[i]) < 1e-13, "row %d: %g, expected %g", i, y[4 * (i / 3) + i % 3], expected[i]);
+        CHECK(fabs(ys[4 * (i / 3) + i % 3] - expected[i]) < 1e-5, "row %d: %g in single, expected %g", i,
+              (double)ys[4 * (i / 3) + i % 3], expected[i]);
+    }
+    toile_couplings_free(&memory, &c);
+    CHECK(memory.live == 0, "%llu blocks are left", (unsigned long long)memory.live);
+}
+
+/* ---- steps ---- */
+
+static void same_bits_and_resumed(void) {
+    static const char *const THREADS[] = {"1", "2", "3"};
+    uint64_t first = 0;
+    for (int t = 0; t < 3; t++) {
+        toile_world *w = layers(THREADS[t]);
+        run(w, 14);
+        first = t ? first : toile_state_hash(w);
+        CHECK(toile_state_hash(w) == first, "%s threads give other bits", THREADS[t]);
+        CHECK(toile_world_sim(w)->total.couplings > 200, "the layers touch in %lld contacts only",
+              (long long)toile_world_sim(w)->total.couplings);
+        toile_destroy(w);
+    }
+    toile_world *a = layers("1"), *b = layers("2");
+    run(a, 8);
+    size_t size = toile_state_size(a);
+    void *bytes = malloc(size);
+    CHECK(toile_save_state(a, bytes, size) == TOILE_OK && toile_restore_state(b, bytes, size) == TOILE_OK, "%s", toile_message(b));
+    CHECK(toile_place_inputs(b) == TOILE_OK, "%s", toile_message(b));
+    run(b, 6);
+    CHECK(toile_state_hash(b) == first, "a restored state leads elsewhere");
+    free(bytes);
+    toile_destroy(a);
+    toile_destroy(b);
+}
+
+/* One sheet on another that is held: it sinks in by a small part of thickness, and stays at rest. */
+static void rests(void) {
+    toile_world *w = NULL;
+    int held, fabric, corners[25 * 25];
+    double x[3 * 81];
+    toile_create(NULL, &w);
+    toile_set(w, "threads", "1");
+    toile_set(w, "self_thickness", "0.002");
+    toile_set(w, "drag_model", "none");
+    toile_add_fabric(w, "cotton", &fabric);
+    toile_grid lower = {.name = "lower", .nu = 25, .nv = 25, .origin = {-0.5, -0.5, 0}, .u_axis = {1, 0, 0}, .v_axis = {0, 1, 0}};
+    toile_grid upper = {.name = "upper", .nu = 9, .nv = 9, .origin = {-0.15, -0.16, 0.0021}, .u_axis = {0.3, 0, 0},
+                        .v_axis = {0, 0.3, 0}};
+    for (int i = 0; i < 25 * 25; i++)
+        corners[i] = i;
+    toile_pin pin = {0, 25 * 25, corners, {true, true, true}};
+    CHECK(toile_add_grid(w, &lower, &held) == TOILE_OK && toile_add_grid(w, &upper, NULL) == TOILE_OK &&
+              toile_add_pin(w, &pin, NULL) == TOILE_OK && toile_build(w) == TOILE_OK,
+          "%s", toile_message(w));
+    run(w, 12);
+    CHECK(toile_get_positions(w, 1, x) == TOILE_OK, "%s", toile_message(w));
+    double low = 1, high = -1;
+    for (int i = 0; i < 81; i++) {
+        low = fmin(low, x[3 * i + 2]);
+        high = fmax(high, x[3 * i + 2]);
+    }
+    CHECK(low > 0.0017 && high < 0.0022, "heights %g to %g m, expected about 0.002", low, high);
+    toile_energies e = toile_sim_energies(toile_world_sim(w));
+    double mass = 0;
+    for (int i = 0; i < toile_world_sim(w)->model->particle_count; i++)
+        mass += toile_world_sim(w)->model->mass[i];
+    CHECK(e.kinetic < mass * 1e-5, "kinetic energy is %g J", e.kinetic);
+    CHECK(toile_world_sim(w)->total.hits == 0 && toile_world_sim(w)->total.zones == 0, "resting needs the guard");
+    toile_destroy(w);
+}
+
+typedef struct counter {
+    int64_t calls, fail_at, live;
+} counter;
+
+static void *count_allocate(void *user, size_t size) {
+    counter *c = user;
+    if (c->calls++ == c->fail_at)
+        return NULL;
+    void *p = malloc(size);
+    c->live += p != NULL;
+    return p;
+}
+
+static void count_release(void *user, void *pointer) {
+    ((counter *)user)->live -= pointer != NULL;
+    free(pointer);
+}
+
+static void failing_memory(void) {
+    counter all = {0, -1, 0};
+    toile_hooks hooks = {count_allocate, count_release, NULL, &all};
+    toile_status s;
+    toile_world *w = make_layers(&hooks, "1", &s);
+    int64_t built = all.calls;
+    for (int f = 0; f < 8; f++)
+        toile_advance(w, 1.0 / 24);
+    toile_destroy(w);
+    CHECK(all.calls > built + 10, "frames make only %lld allocations", (long long)(all.calls - built));
+    for (int64_t n = built; n < all.calls; n++) {
+        counter c = {0, n, 0};
+        hooks.user = &c;
+        w = make_layers(&hooks, "1", &s);
+        for (int f = 0; f < 8 && s == TOILE_OK; f++)
+            s = toile_advance(w, 1.0 / 24);
+        CHECK(s == TOILE_NO_MEMORY && strstr(toile_message(w), "memory"), "allocation %lld failing gives %s: %s", (long long)n,
+              toile_status_name(s), toile_message(w));
+        toile_destroy(w);
+        CHECK(c.live == 0, "allocation %lld failing leaves %lld blocks", (long long)n, (long long)c.live);
+    }
+}
+
+int main(int argc, char **argv) {
+    RUN(finds_all);
+    RUN(couplings_are_a_matrix);
+    RUN(rests);
+    RUN(same_bits_and_resumed);
+    RUN(failing_memory);
+    FINISH();
+}
