@@ -767,7 +767,7 @@ static bool is_inside(const bench *b, bool plane, toile_side side, const double 
     climb ray = {p, 0, false};
     if (b->solid->used_count > 0)
         climb_nodes(b->solid, &ray, 0, 0, b->solid->used_count);
-    return !ray.touched && (side == TOILE_INSIDE ? ray.winding <= 0 : ray.winding > 0);
+    return !ray.touched && (side == TOILE_INSIDE ? ray.winding == 0 : ray.winding != 0);
 }
 
 static toile_status judge_collider(toile_memory *memory, bench *b, toile_scene *scene, toile_error *error) {

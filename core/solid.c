@@ -154,6 +154,27 @@ static bool link_mesh(toile_memory *memory, toile_solid *s) {
     return true;
 }
 
+/* A closed mesh whose triangles run the wrong way round is turned: cloth around it would count as inside. */
+static bool turn_outward(toile_memory *memory, toile_solid *s, const double *x) {
+    double volume = 0;
+    for (int t = 0; s->closed && t < s->triangle_count; t++) {
+        double p[3][3], n[3];
+        for (int c = 0; c < 3; c++)
+            sub(x + 3 * s->triangles[3 * t + c], x, p[c]);
+        cross(p[1], p[2], n);
+        volume += dot(p[0], n);
+    }
+    if (!(volume < 0))
+        return true;
+    for (int t = 0; t < s->triangle_count; t++) {
+        int corner = s->triangles[3 * t];
+        s->triangles[3 * t] = s->triangles[3 * t + 1];
+        s->triangles[3 * t + 1] = corner;
+    }
+    memset(s->around_begin, 0, ((size_t)s->vertex_count + 1) * sizeof *s->around_begin);
+    return link_mesh(memory, s);
+}
+
 static void fit_leaf(const toile_solid *s, toile_bvh_node *node) {
     for (int k = 0; k < 3; k++) {
         node->lo[k] = INFINITY;
@@ -279,7 +300,7 @@ static toile_status make_mesh(toile_memory *memory, const toile_solid_input *in,
     memcpy(s->from_x, in->positions, 3 * nv * sizeof(double));
     memcpy(s->to_x, in->positions, 3 * nv * sizeof(double));
     memcpy(s->x, in->positions, 3 * nv * sizeof(double));
-    if (!link_mesh(memory, s))
+    if (!link_mesh(memory, s) || !turn_outward(memory, s, in->positions))
         return toile_fail_memory(error, "a collider mesh");
     rebuild(s);
     return TOILE_OK;
