@@ -13,6 +13,8 @@
 #define STIFFNESS_MAX 20000.0
 /* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
 #define LIFT 20.0
+/* Gap in thicknesses below which layers count as crushed. */
+#define CRUSHED 0.8
 /* Share of what is missing to thickness that is given back in a step, and how fast at most, m/s. */
 #define RETURN 0.2
 #define RETURN_SPEED 0.5
@@ -252,7 +254,12 @@ static bool press_apart(toile_sim *sim, const toile_press *press, const double *
     for (int k = 0; k < 3; k++)
         slip[k] = u[k] - approach * n[k];
     double speed = sqrt(dot(slip, slip)), grip = still > 0 ? STIFFNESS / yielding : 0;
-    bool slides = still > 0 && speed > 0 && most_did(sim, press, TOILE_TOUCH_RUB);
+    /* Crushed cloth has forces that a step's friction cannot answer explicitly: there it is drag, and creeps. */
+    bool crushed = press->gap < CRUSHED * thickness, slides = !crushed && still > 0 && speed > 0 && most_did(sim, press, TOILE_TOUCH_RUB);
+    if (crushed)
+        grip = fmin(grip, sliding * force / fmax(speed, 1e-12));
+    else if (slides) /* no more than what broke it loose */
+        force = fmin(force, (grip + 1 / yielding) * speed / fmax(sliding, 1e-12));
     memset(c, 0, sizeof *c);
     memcpy(c->normal, n, sizeof c->normal);
     c->stiffness = stiffness, c->target = target, c->grip = grip, c->friction = still;
@@ -419,7 +426,9 @@ void toile_self_find(toile_sim *sim, double h) {
         toile_near near;
         toile_pair_points(s->skin.begin, &press.pair, x);
         toile_nearest(toile_pair_kind(&press.pair), (const double(*)[3])x, &near);
-        if (!(near.distance > 1e-9) || is_tangled(s, &press.pair) || !toile_pair_is_least(&s->skin, &press.pair, &near))
+        /* layers that lie on each other are pressed straight; where cloth is crushed every pair counts */
+        double room = near.distance / thickness_of(sim, &press.pair), slope = 0.02 + 5 * fmax(0.9 - room, 0);
+        if (!(near.distance > 1e-9) || is_tangled(s, &press.pair) || !toile_pair_is_least(&s->skin, &press.pair, &near, slope))
             continue;
         press.gap = near.distance;
         for (int k = 0; k < 3; k++)

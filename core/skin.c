@@ -584,12 +584,10 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
 
 /* ---- what is least ---- */
 
-/* Slope along which something nearer is believed to be found. */
-#define SLOPE 0.02
 #define ZERO_WEIGHT 1e-9
 
 /* Does the surface beside an edge, from a point on it, lead towards `way`? */
-static bool leads_beside(const toile_skin *s, int edge, int but, const double *way) {
+static bool leads_beside(const toile_skin *s, int edge, int but, const double *way, double slope) {
     const double *a = s->begin + 4 * (size_t)s->edge[2 * edge], *b = s->begin + 4 * (size_t)s->edge[2 * edge + 1];
     double along[3];
     sub(b, a, along);
@@ -607,14 +605,14 @@ static bool leads_beside(const toile_skin *s, int edge, int but, const double *w
             double part = length2 > 0 ? dot(to, along) / length2 : 0;
             for (int k = 0; k < 3; k++)
                 to[k] -= part * along[k];
-            if (dot(to, way) > SLOPE * sqrt(dot(to, to) * dot(way, way)))
+            if (dot(to, way) > slope * sqrt(dot(to, to) * dot(way, way)))
                 return true;
         }
     }
     return false;
 }
 
-static bool leads_around(const toile_skin *s, int p, const double *way) {
+static bool leads_around(const toile_skin *s, int p, const double *way, double slope) {
     if (p >= s->cloth_points)
         return false;
     for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
@@ -622,20 +620,20 @@ static bool leads_around(const toile_skin *s, int p, const double *way) {
             int q = s->triangle[3 * s->around[i] + c];
             double to[3];
             sub(s->begin + 4 * (size_t)q, s->begin + 4 * (size_t)p, to);
-            if (q != p && dot(to, way) > SLOPE * sqrt(dot(to, to) * dot(way, way)))
+            if (q != p && dot(to, way) > slope * sqrt(dot(to, to) * dot(way, way)))
                 return true;
         }
     return false;
 }
 
-bool toile_pair_is_least(const toile_skin *s, const toile_pair *pair, const toile_near *near) {
+bool toile_pair_is_least(const toile_skin *s, const toile_pair *pair, const toile_near *near, double slope) {
     int first = (int)(pair->key >> 31 & 0x7fffffff), second = (int)(pair->key & 0x7fffffff);
     double back[3] = {-near->vector[0], -near->vector[1], -near->vector[2]};
     if (toile_pair_kind(pair) == TOILE_CCD_EE) {
         for (int i = 0; i < 4; i++)
             if (fabs(near->weight[i]) < ZERO_WEIGHT)
                 return false; /* ends: a vertex and a triangle say it */
-        return !leads_beside(s, first, -1, back) && !leads_beside(s, second, -1, near->vector);
+        return !leads_beside(s, first, -1, back, slope) && !leads_beside(s, second, -1, near->vector, slope);
     }
     int zeros = 0, zero = 0, corner = 0;
     for (int c = 0; c < 3; c++) {
@@ -644,11 +642,11 @@ bool toile_pair_is_least(const toile_skin *s, const toile_pair *pair, const toil
         zero = none ? c : zero;
         corner = none ? corner : c;
     }
-    if (leads_around(s, first, back))
+    if (leads_around(s, first, back, slope))
         return false;
     if (zeros == 1) /* on the edge across from the corner that has no weight */
-        return !leads_beside(s, s->edge_of[3 * second + (zero + 1) % 3], second, near->vector);
-    return zeros == 0 || !leads_around(s, s->triangle[3 * second + corner], near->vector);
+        return !leads_beside(s, s->edge_of[3 * second + (zero + 1) % 3], second, near->vector, slope);
+    return zeros == 0 || !leads_around(s, s->triangle[3 * second + corner], near->vector, slope);
 }
 
 static int compare_pairs(const void *p, const void *q) {

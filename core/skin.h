@@ -76,9 +76,9 @@ typedef struct toile_reach {
 toile_status toile_skin_search(toile_skin *skin, const toile_model *model, toile_reach reach, int threads, toile_pairs *pairs,
                                toile_error *error);
 
-/* Is what is nearest of a pair at the begin also nearest of what surrounds it? Where surfaces lie on each other most pairs are
- * not, and only say sideways what another pair says straight. */
-bool toile_pair_is_least(const toile_skin *skin, const toile_pair *pair, const toile_near *near);
+/* Is what is nearest of a pair at the begin also nearest of what surrounds it, up to this slope? Where surfaces lie on each
+ * other most pairs are not, and only say sideways what another pair says straight. */
+bool toile_pair_is_least(const toile_skin *skin, const toile_pair *pair, const toile_near *near, double slope);
 
 /* By key. */
 void toile_pairs_sort(toile_pairs *pairs);
