@@ -49,14 +49,12 @@ toile_status toile_scene_load_settings(const loader *l) {
 
 /* ---- fabrics ---- */
 
-/* The number in loader.fabrics of a fabric's name; -1 if there is none. */
+/* The number in loader.fabrics of a fabric's name; -1 if there is none. A scene's own comes before one of the same name that
+ * comes with Toile, so that a new preset changes no scene. */
 static int number_of_fabric(const loader *l, const char *name) {
-    int named_count, number;
+    int named_count;
     const toile_named_fabric *named = toile_named_fabrics(&named_count);
-    for (int i = 0; i < named_count; i++)
-        if (strcmp(named[i].name, name) == 0)
-            return 1 + i;
-    number = 1 + named_count;
+    int number = 1 + named_count;
     const char *key;
     json_t *value;
     json_object_foreach(json_object_get(l->root, "fabrics"), key, value) {
@@ -64,6 +62,9 @@ static int number_of_fabric(const loader *l, const char *name) {
             return number;
         number++;
     }
+    for (int i = 0; i < named_count; i++)
+        if (strcmp(named[i].name, name) == 0)
+            return 1 + i;
     return -1;
 }
 
@@ -116,9 +117,6 @@ toile_status toile_scene_check_fabrics(loader *l) {
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         toile_place here = {&place, key, 0};
-        if (toile_find_fabric(key))
-            return REFUSE(&here, "a fabric of this name comes with Toile; choose another, and give this one "
-                                 "as its base");
         toile_status status = check_base(l, value, &here);
         if (status != TOILE_OK)
             return status;

@@ -216,7 +216,6 @@ static const bad BAD[] = {
     {"[0, 0, -9.81]", "[0, 0, -1e9]", "scene.json:6: settings.gravity[2]: found -1e+09; use a number from"},
     {"\"cotton\"", "\"cotten\"",
      "scene.json:8: fabrics.mine.base: found \"cotten\"; did you mean \"cotton\"?"},
-    {"\"mine\"", "\"silk\"", "scene.json:8: fabrics.silk: a fabric of this name comes with Toile"},
     {"\"density\": 0.2", "\"density\": -1",
      "scene.json:9: fabrics.mine.density: found -1; use a number from"},
     {"\"fabric\": \"mine\"", "\"fabric\": \"min\"",
