@@ -408,9 +408,9 @@ static void keep_near(toile_sim *sim) {
     s->near_known = true;
 }
 
-void toile_self_find(toile_sim *sim, double h) {
+void toile_self_find(toile_sim *sim, double h, bool linear) {
     toile_self *s = &sim->self;
-    s->couplings.count = 0;
+    s->couplings.count = s->couplings.row_count = 0;
     if (!s->on)
         return;
     if (!s->near_known) {
@@ -418,6 +418,8 @@ void toile_self_find(toile_sim *sim, double h) {
         search(sim);
         keep_near(sim);
     }
+    if (!linear)
+        return;
     set_points(sim, sim->state.x);
     bool ok = true;
     for (int i = 0; ok && i < s->near.count; i++) {

@@ -47,8 +47,8 @@ typedef struct toile_self {
 toile_status toile_self_begin(struct toile_sim *sim, toile_error *error);
 void toile_self_free(struct toile_sim *sim);
 
-/* Couplings of the pairs that are near. */
-void toile_self_find(struct toile_sim *sim, double h);
+/* Couplings of the pairs that are near; none if the step does not solve one linear system that they can be part of. */
+void toile_self_find(struct toile_sim *sim, double h, bool linear);
 /* Into A and b. */
 void toile_self_assemble(struct toile_sim *sim);
 /* Checks the candidate's way. True if it hits something that a new solve may avoid: couplings were added. */

@@ -149,10 +149,10 @@ static bool step_newton(toile_sim *sim, const toile_scheme *s, double *clock) {
 
 /* Would the candidate end inside a collider, or pass through cloth or edges on its way? Then, unless it was the last pass, the
  * step is to be solved again with those contacts. */
-static bool contacts_missed(toile_sim *sim, double h, bool last, double *clock) {
-    bool solids = !last && toile_find_missed(sim, h);
+static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, bool last, double *clock) {
+    bool solids = !last && toile_find_missed(sim, scheme->h);
     end_stage(sim, STAGE_SOLID, clock);
-    bool layers = toile_self_missed(sim, h, !last);
+    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR);
     end_stage(sim, STAGE_SELF, clock);
     return solids || layers;
 }
@@ -167,11 +167,11 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
     toile_set_shares(sim, h);
     toile_find_contacts(sim, h);
     end_stage(sim, STAGE_SOLID, &clock);
-    toile_self_find(sim, h);
+    toile_self_find(sim, h, scheme.procedure == TOILE_LINEAR);
     toile_tangle_pull(sim, h);
     end_stage(sim, STAGE_SELF, &clock);
     toile_guess(sim, &scheme);
-    for (int pass = 0; pass == 0 || contacts_missed(sim, h, pass == CONTACT_PASSES, &clock); pass++) {
+    for (int pass = 0; pass == 0 || contacts_missed(sim, &scheme, pass == CONTACT_PASSES, &clock); pass++) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
