@@ -325,6 +325,8 @@ static void pressure(void) {
         toile_world *w = new_world(MODELS[m], "0,0,0", &fabric);
         need(w, toile_set_fabric(w, fabric, "stretch_warp", 1000));
         need(w, toile_set_fabric(w, fabric, "stretch_weft", 1000));
+        need(w, toile_set_fabric(w, fabric, "stiffening_warp", 1)); /* the formula is for linear cloth */
+        need(w, toile_set_fabric(w, fabric, "stiffening_weft", 1));
         need(w, toile_set_fabric(w, fabric, "stretch_damping", 0.02));
         toile_mesh mesh = {.name = "tube", .vertex_count = AROUND * ALONG, .positions = x, .face_count = AROUND * (ALONG - 1),
                            .face_sizes = sizes, .face_vertices = faces, .corner_uv = uv, .panel_count = 1,
