@@ -183,6 +183,7 @@ static toile_status build_world(const bench_cloth *cloth, toile_world *w) {
     snprintf(number, sizeof number, "%.17g", cloth->step);
     if ((s = toile_set(w, "cloth_model", cloth->springs ? "springs" : "continuum")) < 0 ||
         (s = toile_set(w, "threads", "1")) < 0 || (s = toile_set(w, "time_step", number)) < 0 ||
+        (s = toile_set(w, "self_collision", "off")) < 0 || /* systems that every solver can take */
         (s = toile_set(w, "stretch_change_max", "10")) <
             0 || /* systems of the step asked for, not of a shorter one */
         (s = toile_add_fabric(w, NULL, &fabric)) < 0)

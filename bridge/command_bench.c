@@ -50,6 +50,7 @@ toile_status bench_make_sheet(const char *scene, const char *model, int n, int t
     if (status != TOILE_OK)
         return status;
     if ((status = toile_set(w, "cloth_model", model)) != TOILE_OK || (status = toile_set(w, "threads", number)) != TOILE_OK ||
+        (status = toile_set(w, "self_collision", "off")) != TOILE_OK || /* as the peer */
         (status = toile_add_fabric(w, "cotton", &fabric)) != TOILE_OK)
         goto fail;
     grid.fabric = fabric;

@@ -25,6 +25,7 @@ trial trial_open(validation *v, int model, double step) {
     keep(&s, toile_create(NULL, &s.world));
     trial_set(&s, "cloth_model", VALIDATION_MODELS[model]);
     trial_set(&s, "drag_model", "none");
+    trial_set(&s, "self_collision", "off");
     set_number(&s, "threads", v->e->threads);
     set_number(&s, "time_step", step);
     set_number(&s, "time_step_min", step);

@@ -36,7 +36,8 @@ CHOICE(linear_solver, LINEAR_SOLVERS, 0, "solver", "Linear solver",
        "auto: conjugate gradients in single precision with an incomplete factor, refined in double, or a direct solve where "
        "that is cheaper. The rest are the papers' own, for comparison: mpcg: modified preconditioned conjugate gradients "
        "(Baraff-Witkin 1998, Boxerman 2003); upcg: conjugate gradients on the system without constrained directions, cholmod: "
-       "that system solved directly, corepcg: conjugate gradients around a factor of the matrix core (Ye, Webber, Wang 2008)")
+       "that system solved directly, corepcg: conjugate gradients around a factor of the matrix core (Ye, Webber, Wang 2008). While layers of cloth "
+       "touch, these all go by mpcg")
 CHOICE(preconditioner, PRECONDITIONERS, 3, "solver", "Preconditioner",
        "Of mpcg: none, diagonal, block (3x3 blocks of the matrix), constrained (blocks that know the constraints), incomplete "
        "(block incomplete Cholesky factor of the matrix core)")
