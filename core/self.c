@@ -302,11 +302,16 @@ static void set_points(toile_sim *sim, const double *end) {
     for (int i = 0; i < skin->solid_count; i++) {
         const toile_solid *solid = &sim->solids[skin->solids[i].solid];
         double *from = skin->begin + 4 * (size_t)skin->solids[i].point_begin, *to = skin->end + 4 * (size_t)skin->solids[i].point_begin;
+        bool same = true;
         for (int p = 0; p < solid->vertex_count; p++)
             for (int k = 0; k < 3; k++) {
-                from[4 * p + k] = (1 - begin) * solid->from_x[3 * p + k] + begin * solid->to_x[3 * p + k];
-                to[4 * p + k] = moves ? solid->x[3 * p + k] : from[4 * p + k];
+                double a = solid->from_x[3 * p + k], b = solid->to_x[3 * p + k];
+                double here = a == b ? a : (1 - begin) * a + begin * b, there = a != b && moves ? solid->x[3 * p + k] : here;
+                same = same && from[4 * p + k] == here && to[4 * p + k] == there;
+                from[4 * p + k] = here;
+                to[4 * p + k] = there;
             }
+        skin->solids[i].fitted = skin->solids[i].fitted && same;
     }
 }
 

@@ -278,14 +278,18 @@ static void refit(toile_skin *s, const toile_model *m, toile_reach reach, int th
             s->calm[p] = fan_is_calm(s, p);
         for (int i = 0; i < s->solid_count; i++) {
             toile_skin_solid *solid = &s->solids[i];
+            int count = solid->fitted ? 0 : solid->tree.count;
 #pragma omp for schedule(static) nowait
-            for (int t = 0; t < solid->tree.count; t++)
+            for (int t = 0; t < count; t++)
                 fit_triangle(s, m, solid->triangle_begin + t, rest, &solid->tree, solid->tree.leaf_of[t]);
         }
     }
     toile_tree_refit(&s->tree);
-    for (int i = 0; i < s->solid_count; i++)
-        toile_tree_refit(&s->solids[i].tree);
+    for (int i = 0; i < s->solid_count; i++) {
+        if (!s->solids[i].fitted)
+            toile_tree_refit(&s->solids[i].tree);
+        s->solids[i].fitted = true;
+    }
 }
 
 /* ---- the search ---- */

@@ -30,6 +30,7 @@ enum { TOILE_TANGLED_CLOTH = 1, TOILE_TANGLED_SOLID = 2 };
 typedef struct toile_skin_solid {
     int solid;                   /* of the simulation */
     int point_begin, triangle_begin;
+    bool fitted;                 /* its boxes are those of where its points are; whoever moves them says so */
     toile_tree tree;
 } toile_skin_solid;
 
