@@ -39,7 +39,7 @@
 /* ---- making ---- */
 
 static bool wanted(const toile_sim *sim) {
-    if (sim->settings->self_collision == TOILE_SELF_ON)
+    if (sim->settings->self_collision != TOILE_SELF_OFF)
         return true;
     for (int i = 0; i < sim->solid_count; i++)
         if (sim->solids[i].shape == TOILE_SOLID_MESH)
@@ -71,10 +71,11 @@ static bool fits(const toile_sim *sim) {
 void toile_self_free(toile_sim *sim) {
     toile_self *s = &sim->self;
     toile_skin_free(&s->skin);
-    void *blocks[] = {s->tangled, s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
+    void *blocks[] = {s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_couplings_free(sim->memory, &s->couplings);
+    toile_voxels_free(sim->memory, &s->voxels);
     memset(s, 0, sizeof *s);
 }
 
@@ -89,13 +90,15 @@ static void set_thickness(toile_sim *sim) {
     int n = sim->model->particle_count;
     for (int i = 0; i < n; i++)
         mean += s->skin.mean_edge[i] / n;
+    bool cheap = sim->settings->self_collision == TOILE_SELF_CHEAP;
     for (int i = 0; i < n; i++) {
-        double usual = fmin(USUAL * mean, USUAL_MAX);
+        double usual = cheap ? THICKEST * mean : fmin(USUAL * mean, USUAL_MAX);
         s->thickness[i] = fmin(given > 0 ? given : usual, THICKEST * s->skin.mean_edge[i]);
         most = fmax(most, s->thickness[i]);
     }
     bool self = sim->settings->self_collision == TOILE_SELF_ON;
     s->reach = (toile_reach){self ? NEAR * most : -1, -1};
+    s->voxel = NEAR * most;
     for (int i = 0; i < s->skin.solid_count; i++)
         s->reach.solid = fmax(s->reach.solid, NEAR * collider_gap(sim, i));
 }
@@ -120,7 +123,9 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     s->zone_way = toile_alloc(sim->memory, 4 * n, sizeof(double));
     s->tangled = toile_alloc(sim->memory, n, 1);
     bool ok = s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
-              toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings);
+              toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings) &&
+              (sim->settings->self_collision != TOILE_SELF_CHEAP ||
+               toile_voxels_make(sim->memory, m->particle_count, &s->voxels));
     if (!ok) {
         toile_self_free(sim);
         return toile_fail_memory(error, "what keeps cloth off cloth");
@@ -413,6 +418,25 @@ static void keep_near(toile_sim *sim) {
     s->near_known = true;
 }
 
+/* A coupling for a pair that is near, if it needs one. False if memory is short. */
+static bool press_near(toile_sim *sim, const toile_pair *pair, bool particles, double h) {
+    toile_self *s = &sim->self;
+    toile_press press = {.pair = *pair};
+    double x[4][3];
+    toile_near near;
+    toile_pair_points(s->skin.begin, pair, x);
+    toile_nearest(toile_pair_kind(pair), (const double(*)[3])x, &near);
+    /* layers that lie on each other are pressed straight; where cloth is crushed every pair counts */
+    double room = near.distance / thickness_of(sim, pair), slope = 0.02 + 5 * fmax(0.9 - room, 0);
+    if (!(near.distance > 1e-9) || is_tangled(s, pair) || (!particles && !toile_pair_is_least(&s->skin, pair, &near, slope)))
+        return true;
+    press.gap = near.distance;
+    for (int k = 0; k < 3; k++)
+        press.normal[k] = near.vector[k] / near.distance;
+    memcpy(press.weight, near.weight, sizeof press.weight);
+    return press_apart(sim, &press, sim->state.v, h);
+}
+
 void toile_self_find(toile_sim *sim, double h, bool linear) {
     toile_self *s = &sim->self;
     s->couplings.count = s->couplings.row_count = 0;
@@ -426,23 +450,14 @@ void toile_self_find(toile_sim *sim, double h, bool linear) {
     if (!linear)
         return;
     set_points(sim, sim->state.x);
-    bool ok = true;
-    for (int i = 0; ok && i < s->near.count; i++) {
-        toile_press press = {.pair = s->near.pair[i]};
-        double x[4][3];
-        toile_near near;
-        toile_pair_points(s->skin.begin, &press.pair, x);
-        toile_nearest(toile_pair_kind(&press.pair), (const double(*)[3])x, &near);
-        /* layers that lie on each other are pressed straight; where cloth is crushed every pair counts */
-        double room = near.distance / thickness_of(sim, &press.pair), slope = 0.02 + 5 * fmax(0.9 - room, 0);
-        if (!(near.distance > 1e-9) || is_tangled(s, &press.pair) || !toile_pair_is_least(&s->skin, &press.pair, &near, slope))
-            continue;
-        press.gap = near.distance;
-        for (int k = 0; k < 3; k++)
-            press.normal[k] = near.vector[k] / near.distance;
-        memcpy(press.weight, near.weight, sizeof press.weight);
-        ok = press_apart(sim, &press, sim->state.v, h);
-    }
+    bool ok = true, cheap = sim->settings->self_collision == TOILE_SELF_CHEAP;
+    for (int i = 0; ok && i < s->near.count; i++)
+        ok = press_near(sim, &s->near.pair[i], false, h);
+    if (ok && cheap)
+        ok = toile_voxels_search(&s->voxels, &s->skin, sim->state.x, s->voxel, &s->particles);
+    for (int i = 0; ok && cheap && i < s->particles.count; i++)
+        if (may_touch(sim, &s->particles.pair[i]))
+            ok = press_near(sim, &s->particles.pair[i], true, h);
     if (!ok)
         toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
     sort_couplings(sim);

@@ -9,6 +9,7 @@
 
 #include "coupling.h"
 #include "skin.h"
+#include "voxel.h"
 
 struct toile_sim;
 
@@ -28,6 +29,9 @@ typedef struct toile_self {
     toile_reach reach;       /* how near is near, m */
     toile_pairs near;        /* at the state, sorted */
     bool near_known;
+    toile_voxels voxels;     /* of the cheap mode */
+    toile_pairs particles;   /* near each other in it */
+    double voxel;            /* m */
     unsigned char *tangled;  /* particles in a tangle at the state, TOILE_TANGLED_..., (n) */
     int crossings[2];        /* crossing pairs of triangles at the state: cloth with cloth, cloth with solids */
     toile_pairs found;       /* near each other somewhere on the way to the candidate */

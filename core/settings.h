@@ -18,7 +18,7 @@
     X(INCOMPLETE, "incomplete")
 #define TOILE_DRAG_MODELS(X) X(NONE, "none") X(PARTICLE, "particle") X(TRIANGLE, "triangle")
 
-#define TOILE_SELF_MODES(X) X(OFF, "off") X(ON, "on")
+#define TOILE_SELF_MODES(X) X(OFF, "off") X(ON, "on") X(CHEAP, "cheap")
 
 #define TOILE_CHOICE_CLOTH(name, text) TOILE_CLOTH_##name,
 #define TOILE_CHOICE_INTEGRATOR(name, text) TOILE_INTEGRATOR_##name,

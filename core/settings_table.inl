@@ -81,8 +81,10 @@ REAL(contact_correction_speed, 2.0, 0.0, 1e4, 0.1, 10.0, "m/s", "contact", "Corr
      "The fastest that a particle inside a collider is moved out")
 
 CHOICE(self_collision, SELF_MODES, 1, "contact", "Self-collision",
-       "on: cloth does not pass through cloth, checked along the whole way of every step. off: it may")
+       "on: cloth does not pass through cloth, checked along the whole way of every step. cheap: particles keep off each other and "
+       "nothing is checked, so that layers can slip through between them. off: cloth passes through cloth")
 REAL(self_thickness, 0.0, 0.0, 0.1, 0.0, 0.01, "m", "contact", "Self thickness",
-     "Distance kept between layers of cloth. 0: a quarter of the mesh's edges, at most 3 mm. Never more than half an edge")
+     "Distance kept between layers of cloth. 0: a quarter of the mesh's edges, at most 3 mm; cheap: half. Never "
+     "more than half an edge")
 REAL(self_friction, 0.3, 0.0, 1000.0, 0.0, 1.0, "1", "contact", "Self friction",
      "Coulomb friction between layers of cloth")
