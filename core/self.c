@@ -726,7 +726,7 @@ bool toile_self_guard(toile_sim *sim, double h, bool small) {
     toile_work *w = &sim->work;
     int n = s->skin.cloth_points;
     if (!s->on || !s->hit_count)
-        return true;
+        return true; /* `moved` is false: toile_self_missed has said so */
     s->moved = true;
     for (int pass = 0; pass < IMPULSE_PASSES && s->hit_count; pass++) {
         memset(s->touched, 0, (size_t)s->skin.point_count);

@@ -147,6 +147,12 @@ static bool step_newton(toile_sim *sim, const toile_scheme *s, double *clock) {
 
 /* ---- one step ---- */
 
+/* Is a candidate worth going on with? What is rejected is not checked for contacts either: it may have flown apart, and then
+ * everything meets everything. */
+static bool worth(verdict v, bool last_chance) {
+    return v == ACCEPTED || (v == REJECTED && last_chance);
+}
+
 /* Would the candidate end inside a collider, or pass through cloth or edges on its way? Then, unless it was the last pass, the
  * step is to be solved again with those contacts. */
 static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, bool last, double *clock) {
@@ -171,16 +177,24 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
     toile_tangle_pull(sim, h);
     end_stage(sim, STAGE_SELF, &clock);
     toile_guess(sim, &scheme);
-    for (int pass = 0; pass == 0 || contacts_missed(sim, &scheme, pass == CONTACT_PASSES, &clock); pass++) {
+    verdict v;
+    for (int pass = 0;; pass++) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
+        v = judge(sim, solved, &largest);
+        end_stage(sim, STAGE_EVALUATE, &clock);
+        if (!worth(v, last_chance) || !contacts_missed(sim, &scheme, pass == CONTACT_PASSES, &clock))
+            break;
     }
-    bool clean = toile_self_guard(sim, h, h < 0.3 * sim->settings->time_step);
-    end_stage(sim, STAGE_SELF, &clock);
+    if (worth(v, last_chance)) {
+        bool clean = toile_self_guard(sim, h, h < 0.3 * sim->settings->time_step);
+        end_stage(sim, STAGE_SELF, &clock);
+        if (!clean || sim->self.moved)
+            v = judge(sim, solved && clean, &largest);
+    }
 
-    verdict v = judge(sim, solved && clean, &largest);
-    if (v == ACCEPTED || (v == REJECTED && last_chance)) {
+    if (worth(v, last_chance)) {
         commit(sim, &scheme);
         count_step(sim, h, v == REJECTED, largest);
         v = ACCEPTED;
