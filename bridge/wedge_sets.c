@@ -26,6 +26,8 @@ static bool is_setting(const char *key) {
 }
 
 static bool is_property(const char *key) {
+    if (strcmp(key, "friction") == 0 || strcmp(key, "thickness") == 0)
+        return false; /* by these names alone colliders are meant */
     int count;
     const toile_field *fields = toile_fabric_fields(&count);
     return toile_find_field(fields, count, key) != NULL;

@@ -285,7 +285,7 @@ SLOW = ("--set", "time_step=0.0001")        # 417 steps a frame
 
 def long_frames():
     """A frame that takes long is given up after the grace; nothing that was finished is lost, and the bits stay the same."""
-    path = small("slow", *SLOW, vary=("fabric=cotton",), frames="1-3", resolution=25)
+    path = small("slow", *SLOW, vary=("fabric=cotton",), frames="1-3", resolution=49)
     cache, beat = path_of(path, 0, ".h5"), path_of(path, 0, ".heartbeat.json")
     for number, at_least in ((signal.SIGTERM, 1), (signal.SIGUSR1, 2)):
         task = start("wedge", path, "--index", 0, "--threads", 1, "--grace", 0.2, "--progress", "none")
