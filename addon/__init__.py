@@ -13,7 +13,8 @@ bl_info = {
 }
 
 from . import (preferences, properties, translations, modifier, playback, overlays, statistics, jobs, operators_setup,
-               operators_bake, operators_versions, operators_apply, operators_export, operators_import, farm, presets, panels)
+               operators_bake, operators_versions, operators_apply, operators_export, operators_import, farm, presets,
+               panels)
 
 # Each has register() and unregister(). Properties come before what uses them.
 TOPICS = (preferences, properties, translations, playback, overlays, statistics, jobs, operators_setup, operators_bake,
