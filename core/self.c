@@ -556,7 +556,8 @@ static void find_hits(toile_sim *sim, bool all) {
                 hit->gap += hit->normal[k] * near.weight[a] * x[a][k];
         }
     }
-    qsort(s->hit, (size_t)s->hit_count, sizeof *s->hit, compare_hits);
+    if (s->hit_count > 1)
+        qsort(s->hit, (size_t)s->hit_count, sizeof *s->hit, compare_hits);
 }
 
 bool toile_self_missed(toile_sim *sim, double h, bool again) {

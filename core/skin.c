@@ -659,5 +659,6 @@ static int compare_pairs(const void *p, const void *q) {
 }
 
 void toile_pairs_sort(toile_pairs *pairs) {
-    qsort(pairs->pair, (size_t)pairs->count, sizeof *pairs->pair, compare_pairs);
+    if (pairs->count > 1)
+        qsort(pairs->pair, (size_t)pairs->count, sizeof *pairs->pair, compare_pairs);
 }

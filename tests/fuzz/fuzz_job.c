@@ -9,7 +9,7 @@
 
 /* HDF5 loses memory of its own when a file of the old kind, without checksums, is damaged; ours is counted. Asked for by
  * the leak checker, if any. */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libhdf5";
 }
