@@ -122,7 +122,14 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     s->zone = toile_alloc(sim->memory, n, sizeof(int));
     s->zone_way = toile_alloc(sim->memory, 4 * n, sizeof(double));
     s->tangled = toile_alloc(sim->memory, n, 1);
-    bool ok = s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
+    int usual = toile_skin_usual_pairs(&s->skin);
+    s->near.pair = toile_alloc(sim->memory, (size_t)usual, sizeof *s->near.pair);
+    s->found.pair = toile_alloc(sim->memory, (size_t)usual, sizeof *s->found.pair);
+    s->time = toile_alloc(sim->memory, (size_t)usual, sizeof *s->time);
+    s->hit = toile_alloc(sim->memory, 1024, sizeof *s->hit);
+    s->near.capacity = s->found.capacity = s->time_capacity = usual;
+    s->hit_capacity = 1024;
+    bool ok = s->near.pair && s->found.pair && s->time && s->hit && s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
               toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings) &&
               (sim->settings->self_collision != TOILE_SELF_CHEAP ||
                toile_voxels_make(sim->memory, m->particle_count, &s->voxels));

@@ -121,6 +121,10 @@ static void measure_edges(toile_skin *s, const toile_model *m) {
     }
 }
 
+int toile_skin_usual_pairs(const toile_skin *s) {
+    return 4 * s->cloth_triangles + 1024;
+}
+
 toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const toile_solid *solids, int solid_count, int threads,
                              toile_skin *s, toile_error *error) {
     memset(s, 0, sizeof *s);
@@ -184,6 +188,12 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
         k++;
     }
     toile_free(memory, taken);
+    for (int i = 0; ok && i < threads; i++) {
+        int usual = toile_skin_usual_pairs(s);
+        s->finders[i].pair = toile_alloc(memory, (size_t)usual, sizeof *s->finders[i].pair);
+        s->finders[i].capacity = s->finders[i].pair ? usual : 0;
+        ok = s->finders[i].pair != NULL;
+    }
     if (ok)
         return TOILE_OK;
     toile_skin_free(s);

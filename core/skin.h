@@ -81,6 +81,9 @@ toile_status toile_skin_search(toile_skin *skin, const toile_model *model, toile
  * other most pairs are not, and only say sideways what another pair says straight. */
 bool toile_pair_is_least(const toile_skin *skin, const toile_pair *pair, const toile_near *near, double slope);
 
+/* Room for so many pairs that a garment in ordinary folds needs no more later. */
+int toile_skin_usual_pairs(const toile_skin *skin);
+
 /* By key. */
 void toile_pairs_sort(toile_pairs *pairs);
 
