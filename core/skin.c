@@ -194,7 +194,9 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
         s->finders[i].capacity = s->finders[i].pair ? usual : 0;
         ok = s->finders[i].pair != NULL;
     }
-    if (ok)
+    s->crossed.pair = ok ? toile_alloc(memory, 256, sizeof *s->crossed.pair) : NULL;
+    s->crossed.capacity = s->crossed.pair ? 256 : 0;
+    if (ok && s->crossed.pair)
         return TOILE_OK;
     toile_skin_free(s);
     return toile_fail_memory(error, "what finds cloth that touches cloth");
