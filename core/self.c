@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Couplings resist approach with so many times the mass they stop. 30 lets a layer sink in by g h^2 / 30 under the weight of
- * one like it; as the gap closes they grow stiffer, up to the second number. */
+/* Couplings resist approach with so many times the mass they stop: a layer sinks in by g h^2 / (60 RETURN) under the weight of
+ * one like it. As the gap closes they grow stiffer, up to the second number. */
 #define STIFFNESS 60.0
 #define STIFFNESS_MAX 20000.0
 /* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
@@ -83,7 +83,7 @@ static double collider_gap(const toile_sim *sim, int solid) {
     return EDGE_SHARE * (sim->solids[sim->self.skin.solids[solid].solid].thickness + sim->settings->contact_thickness);
 }
 
-/* Called again when a garment's edges are longer: thickness is a property of the mesh unless it is set. */
+/* A property of the mesh unless it is set. */
 static void set_thickness(toile_sim *sim) {
     toile_self *s = &sim->self;
     double given = sim->settings->self_thickness, most = 0, mean = 0;
@@ -343,6 +343,28 @@ static bool may_touch(const toile_sim *sim, const toile_pair *pair) {
     return true;
 }
 
+/* Of the crossings that were found those that the rules forbid: the others are meant. */
+static void keep_crossings(toile_sim *sim) {
+    toile_skin *skin = &sim->self.skin;
+    int kept = 0;
+    skin->crossings[0] = skin->crossings[1] = 0;
+    memset(skin->tangled, 0, (size_t)skin->point_count);
+    for (int i = 0; i < skin->crossed.count; i++) {
+        int a = (int)(skin->crossed.pair[i].key >> 31 & 0x7fffffff), b = (int)(skin->crossed.pair[i].key & 0x7fffffff);
+        bool may = true;
+        for (int c = 0; may && c < 3; c++) { /* each corner of the one against the other, as if it were near */
+            const int *t = skin->triangle + 3 * b;
+            toile_pair corner = {0, {skin->triangle[3 * a + c], t[0], t[1], t[2]}};
+            may = may_touch(sim, &corner);
+        }
+        if (!may)
+            continue;
+        skin->crossed.pair[kept++] = skin->crossed.pair[i];
+        toile_skin_mark_crossing(skin, a, b);
+    }
+    skin->crossed.count = kept;
+}
+
 static void search(toile_sim *sim) {
     toile_self *s = &sim->self;
     toile_error error;
@@ -357,6 +379,7 @@ static void search(toile_sim *sim) {
         if (may_touch(sim, &s->found.pair[i]))
             s->found.pair[kept++] = s->found.pair[i];
     s->found.count = kept;
+    keep_crossings(sim);
 }
 
 /* Particles that are tangled where the search was made for. Where solids hold cloth that has no side left to go to, it may be

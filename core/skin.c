@@ -538,7 +538,7 @@ static bool make_room(toile_memory *memory, toile_pair **pair, int *capacity, in
     return true;
 }
 
-static void mark_crossing(toile_skin *s, int a, int b) {
+void toile_skin_mark_crossing(toile_skin *s, int a, int b) {
     bool solid = b >= s->cloth_triangles;
     s->crossings[solid]++;
     for (int c = 0; c < 3; c++) {
@@ -590,7 +590,7 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
         for (int j = 0; j < s->finders[i].count; j++) {
             const toile_pair *pair = &s->finders[i].pair[j];
             if (pair->key >> 62 == CROSSING) {
-                mark_crossing(s, (int)(pair->key >> 31 & 0x7fffffff), (int)(pair->key & 0x7fffffff));
+                toile_skin_mark_crossing(s, (int)(pair->key >> 31 & 0x7fffffff), (int)(pair->key & 0x7fffffff));
                 s->crossed.pair[s->crossed.count++] = *pair;
             } else
                 pairs->pair[pairs->count++] = *pair;

@@ -81,6 +81,9 @@ toile_status toile_skin_search(toile_skin *skin, const toile_model *model, toile
  * other most pairs are not, and only say sideways what another pair says straight. */
 bool toile_pair_is_least(const toile_skin *skin, const toile_pair *pair, const toile_near *near, double slope);
 
+/* Counts a crossing of triangles a (of cloth) and b, and marks their points. */
+void toile_skin_mark_crossing(toile_skin *skin, int a, int b);
+
 /* Room for so many pairs that a garment in ordinary folds needs no more later. */
 int toile_skin_usual_pairs(const toile_skin *skin);
 

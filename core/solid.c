@@ -6,6 +6,7 @@
 
 #include "angle.h"
 #include "half_edge.h"
+#include "tree.h"
 #include "vec3.h"
 
 #include <limits.h>
@@ -210,35 +211,6 @@ static double refit(toile_solid *s) {
     return area;
 }
 
-/* Moves the triangles with the smaller half of the centres along `axis` to the front (Hoare's selection; ties by
- * index, so that the tree is the same every time). */
-static void select_half(const double *centre, int *order, int count, int axis) {
-    int lo = 0, hi = count - 1, middle = count / 2;
-#define LESS(p, q) \
-    (centre[3 * (p) + axis] < centre[3 * (q) + axis] || (centre[3 * (p) + axis] == centre[3 * (q) + axis] && (p) < (q)))
-    while (lo < hi) {
-        int pivot = order[(lo + hi) / 2], i = lo, j = hi;
-        while (i <= j) {
-            while (LESS(order[i], pivot))
-                i++;
-            while (LESS(pivot, order[j]))
-                j--;
-            if (i <= j) {
-                int t = order[i];
-                order[i++] = order[j];
-                order[j--] = t;
-            }
-        }
-        if (middle <= j)
-            hi = j;
-        else if (middle >= i)
-            lo = i;
-        else
-            return;
-    }
-#undef LESS
-}
-
 static void rebuild(toile_solid *s) {
     for (int t = 0; t < s->triangle_count; t++) {
         s->order[t] = t;
@@ -270,7 +242,7 @@ static void rebuild(toile_solid *s) {
             }
         int axis = hi[1] - lo[1] > hi[0] - lo[0];
         axis = hi[2] - lo[2] > hi[axis] - lo[axis] ? 2 : axis;
-        select_half(s->centre, s->order + first, count, axis);
+        toile_select_half(s->centre, s->order + first, count, axis);
         int left = count / 2;
         /* halves: depth is log2 of the count. The left child comes next, the right one when the left is done */
         stack[depth++] = (__typeof__(stack[0])){first + left, count - left, at};

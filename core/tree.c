@@ -5,9 +5,7 @@
 
 #define DEPTH_MAX 64
 
-/* Moves the items with the smaller half of the places along `axis` to the front (Hoare's selection; ties by index, so that
- * the tree is the same every time). */
-static void select_half(const double *place, int *order, int count, int axis) {
+void toile_select_half(const double *place, int *order, int count, int axis) {
     int lo = 0, hi = count - 1, middle = count / 2;
 #define LESS(p, q) \
     (place[3 * (p) + axis] < place[3 * (q) + axis] || (place[3 * (p) + axis] == place[3 * (q) + axis] && (p) < (q)))
@@ -63,7 +61,7 @@ static void split(toile_tree *t, const double *place, const int *piece, int *ord
             }
         int axis = hi[1] - lo[1] > hi[0] - lo[0];
         axis = hi[2] - lo[2] > hi[axis] - lo[axis] ? 2 : axis;
-        select_half(place, own, count, axis);
+        toile_select_half(place, own, count, axis);
         /* halves: depth is log2 of the count. The left child comes next, the right one when the left is done */
         stack[depth++] = (__typeof__(stack[0])){first + count / 2, count - count / 2, at};
         stack[depth++] = (__typeof__(stack[0])){first, count / 2, -1};

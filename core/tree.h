@@ -30,6 +30,10 @@ typedef struct toile_tree {
 bool toile_tree_make(toile_memory *memory, int count, const double *place, const int *piece, toile_tree *tree);
 void toile_tree_free(toile_memory *memory, toile_tree *tree);
 
+/* Moves the items with the smaller half of the places (x 3) along `axis` to the front (Hoare's selection; ties by index, so that
+ * a tree is the same every time). */
+void toile_select_half(const double *place, int *order, int count, int axis);
+
 /* Boxes of the inner nodes from those of the leaves. */
 void toile_tree_refit(toile_tree *tree);
 

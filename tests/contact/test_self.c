@@ -313,6 +313,32 @@ static void cheap(void) {
     }
 }
 
+/* Two sheets that cross and may: nothing pulls them apart. Without that rule they are. */
+static void crossing_allowed(void) {
+    for (int allowed = 0; allowed < 2; allowed++) {
+        toile_world *w = NULL;
+        int fabric;
+        double x[3 * 81], moved = 0;
+        toile_create(NULL, &w);
+        toile_set(w, "threads", "1");
+        toile_set(w, "gravity", "0,0,0");
+        toile_add_fabric(w, "cotton", &fabric);
+        toile_grid flat = {.name = "flat", .nu = 9, .nv = 9, .origin = {-0.1, -0.1, 0}, .u_axis = {0.2, 0, 0}, .v_axis = {0, 0.2, 0}};
+        toile_grid upright = {.name = "upright", .nu = 9, .nv = 9, .origin = {-0.1, 0.013, -0.04}, .u_axis = {0.2, 0, 0},
+                              .v_axis = {0, 0, 0.2}};
+        CHECK(toile_add_grid(w, &flat, NULL) == TOILE_OK && toile_add_grid(w, &upright, NULL) == TOILE_OK &&
+                  (!allowed || toile_exclude_garments(w, 0, 1) == TOILE_OK) && toile_build(w) == TOILE_OK,
+              "%s", toile_message(w));
+        run(w, 4);
+        toile_get_positions(w, 0, x);
+        for (int i = 0; i < 81; i++)
+            moved = fmax(moved, fabs(x[3 * i + 2]));
+        CHECK(allowed ? moved < 1e-9 : moved > 1e-4, "crossing is %s, and the flat sheet moved by %g m",
+              allowed ? "allowed" : "not allowed", moved);
+        toile_destroy(w);
+    }
+}
+
 typedef struct counter {
     int64_t calls, fail_at, live;
 } counter;
@@ -359,6 +385,7 @@ int main(int argc, char **argv) {
     RUN(couplings_are_a_matrix);
     RUN(rests);
     RUN(cheap);
+    RUN(crossing_allowed);
     RUN(same_bits);
     RUN(failing_memory);
     FINISH();
