@@ -76,8 +76,8 @@ typedef struct toile_fast_job {
     const toile_couplings *couplings; /* null: none */
     bool fresh;                  /* a new matrix: factor first */
     double shift;                /* in: where to begin; out: what held */
-    const double *b, *residual;  /* (n x 4) */
-    double *x;
+    const double *b;             /* (n x 4) */
+    double *residual, *x;
     double tolerance;            /* relative error of x in the energy norm */
     double reduction;            /* of the error in this run: what single precision can do */
     double energy;               /* x' A x at the start */

@@ -77,19 +77,27 @@ void TOILE_KERNEL(toile_fast_multiply_spill)(const toile_fast *f, const toile_pa
         f4_store(y + 4 * (size_t)i, f4_clean(f4_load(y + 4 * (size_t)i)));
 }
 
-/* y = A x for the rows of a chunk, in double, from the springs' records; A's diagonal blocks are assembled. */
+/* Row i of y = A x in double, from the springs' records; A's diagonal blocks are assembled. */
+TOILE_INLINE void multiply_row(const toile_fast_pattern *p, const toile_matrix *a, const double *record, int i, const double *x,
+                               double *y) {
+    const double *D = a->diagonal + 12 * (size_t)i;
+    v4 xi = v4_load(x + 4 * (size_t)i), sum = v4_set(0);
+    v4 own = v4_load(D) * v4_set(xi[0]) + v4_load(D + 4) * v4_set(xi[1]) + v4_load(D + 8) * v4_set(xi[2]);
+    for (int k = p->link_begin[i]; k < p->link_begin[i + 1]; k++) {
+        const double *r = record + (size_t)p->link_spring[k] * TOILE_SPRING_RECORD;
+        v4 u = v4_row(r), xj = v4_load(x + 4 * (size_t)p->link_column[k]);
+        sum += v4_set(r[3] * v4_sum(u * xj)) * u + v4_set(r[4]) * xj;
+    }
+    v4_store(y + 4 * (size_t)i, own - sum);
+}
+
+void TOILE_KERNEL(toile_fast_multiply_row)(const toile_fast *f, const toile_matrix *a, const double *record, int row,
+                                           const double *x, double *y) {
+    multiply_row(&f->pattern, a, record, row, x, y);
+}
+
 void TOILE_KERNEL(toile_fast_multiply_springs)(const toile_fast *f, const toile_matrix *a, const double *record, int chunk,
                                                const double *x, double *y) {
-    const toile_fast_pattern *p = &f->pattern;
-    for (int i = a->pattern->chunk_begin[chunk]; i < a->pattern->chunk_begin[chunk + 1]; i++) {
-        const double *D = a->diagonal + 12 * (size_t)i;
-        v4 xi = v4_load(x + 4 * (size_t)i), sum = v4_set(0);
-        v4 own = v4_load(D) * v4_set(xi[0]) + v4_load(D + 4) * v4_set(xi[1]) + v4_load(D + 8) * v4_set(xi[2]);
-        for (int k = p->link_begin[i]; k < p->link_begin[i + 1]; k++) {
-            const double *r = record + (size_t)p->link_spring[k] * TOILE_SPRING_RECORD;
-            v4 u = v4_row(r), xj = v4_load(x + 4 * (size_t)p->link_column[k]);
-            sum += v4_set(r[3] * v4_sum(u * xj)) * u + v4_set(r[4]) * xj;
-        }
-        v4_store(y + 4 * (size_t)i, own - sum);
-    }
+    for (int i = a->pattern->chunk_begin[chunk]; i < a->pattern->chunk_begin[chunk + 1]; i++)
+        multiply_row(&f->pattern, a, record, i, x, y);
 }
