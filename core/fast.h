@@ -1,9 +1,9 @@
 /* The fast solver's own picture of the system: single precision, in the order in which an incomplete factor eliminates.
  *
  * Springs are multiplied connection by connection (4 numbers each, no matrix is assembled), triangles as 3x3 blocks of the
- * upper half. The preconditioner is a block incomplete Cholesky factor without fill of the matrix core (Ye et al.): stretch
- * connections, or triangles without hinges, plus the diagonal of everything; built from elements so that it is positive
- * definite.
+ * upper half. The preconditioner is a block incomplete Cholesky factor of the matrix core (Ye et al.): stretch connections, with
+ * shear where that is stiff, or triangles without hinges, plus the diagonal of everything; built from elements so that it is
+ * positive definite. Fill of level 1 is kept but on chains of stretch.
  *
  * Order decides what such a factor is worth. Rows are numbered by reverse Cuthill-McKee over the edges (model.c), so that
  * chains of stretch are eliminated from end to end. Two streams of rows run towards each other, one from each end, so that
@@ -25,7 +25,7 @@ typedef struct toile_fast_pattern {
     int *begin;         /* first later neighbour of each position, (n + 1) */
     int *split;         /* first later neighbour among the rows where streams meet, (n) */
     int *column;        /* row of a later neighbour */
-    int *source_begin;  /* first source of a block */
+    int *source_begin;  /* first source of a block; fill has none */
     int *source;        /* springs: a connection; triangles: off-diagonal of the matrix, -1 - it if transposed */
     /* per block to a later row: which blocks of the same row it meets in the elimination, and what that changes: below n the
      * diagonal of a row, from n on a block, -1 nothing that the pattern has */
