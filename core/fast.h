@@ -30,14 +30,18 @@ typedef struct toile_fast_pattern {
     /* per block to a later row: which blocks of the same row it meets in the elimination, and what that changes: below n the
      * diagonal of a row, from n on a block, -1 nothing that the pattern has */
     int *update_begin, *update_with, *update_target;
-    int *link_begin;    /* springs: first link of a row, (n + 1), multiples of 4 */
-    int *link_column, *link_spring; /* unused ones lead to the row itself and to the empty spring */
+    int *link_begin;    /* springs: first link of a row, (n + 1) */
+    int *link_column, *link_spring;
+    /* links to higher rows, by twos: first of a row, (n + 1), first to a row beyond the chunk, (n); an odd one is followed by the
+     * empty spring to the same row */
+    int *half_begin, *half_split, *half_column, *half_spring;
 } toile_fast_pattern;
 
 typedef struct toile_fast {
     toile_fast_pattern pattern;
     float *spring;      /* direction x sqrt(along), across: of each spring and one empty, (springs + 1) x 4 */
-    float *link;        /* the same in link order */
+    float *link;        /* the same in the order of the half links */
+    float *inertia;     /* springs: the diagonal without them, rows of four, (n x 12) */
     float *off;         /* triangles: off-diagonal blocks of the matrix, 9 each and 3 more */
     float *core;        /* triangles: the same without the hinges' part */
     float *diagonal;    /* rows of four, (n x 12) */
