@@ -1,0 +1,11 @@
+/* Overstretch that the linear step itself has made, taken back where it is local. */
+#ifndef TOILE_LIMIT_H
+#define TOILE_LIMIT_H
+
+#include "integrate.h"
+
+/* The candidate grew some elements by more than stretch_change_max, or fast beyond what is usual (next_stretch is filled in):
+ * moves particles of these, and their velocities with them. False: nothing was moved; there are none, or too many. */
+bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme);
+
+#endif
