@@ -287,11 +287,16 @@ bench_run bench_solve(bench_solver *s, const bench_system *system, double effort
 
 bool bench_products(bench_case *c, const bench_system *system, double *own, double *blocks) {
     typedef void product(const toile_fast *f, const toile_pattern *p, int chunk, const float *x, float *y);
+    typedef void spill(const toile_fast *f, const toile_pattern *p, int chunk, float *y);
     extern product toile_fast_multiply_sse2, toile_fast_multiply_avx2, toile_fast_multiply_avx512;
+    extern spill toile_fast_multiply_spill_sse2, toile_fast_multiply_spill_avx2, toile_fast_multiply_spill_avx512;
     const char *name = c->sim->kernels->name;
     product *multiply = strcmp(name, "avx512") == 0 ? toile_fast_multiply_avx512
                         : strcmp(name, "avx2") == 0 ? toile_fast_multiply_avx2
                                                     : toile_fast_multiply_sse2;
+    spill *add = strcmp(name, "avx512") == 0 ? toile_fast_multiply_spill_avx512
+                 : strcmp(name, "avx2") == 0 ? toile_fast_multiply_spill_avx2
+                                             : toile_fast_multiply_spill_sse2;
     toile_fast *f = &c->sim->work.fast;
     load_auto(c, system);
     *own = *blocks = INFINITY;
@@ -301,6 +306,8 @@ bool bench_products(bench_case *c, const bench_system *system, double *own, doub
         double t[3] = {bench_cpu()};
         for (int chunk = 0; chunk < c->sim->model->pattern.chunk_count; chunk++)
             multiply(f, &c->sim->model->pattern, chunk, f->p, f->s);
+        for (int chunk = 0; chunk < c->sim->model->pattern.chunk_count; chunk++)
+            add(f, &c->sim->model->pattern, chunk, f->s);
         t[1] = bench_cpu();
         toile_multiply(c->sim->kernels, &system->matrix, system->exact, c->product, 1);
         t[2] = bench_cpu();

@@ -142,13 +142,13 @@ void toile_couplings_pull_single(const toile_couplings *c, int begin, int end, c
 
 void toile_couplings_add_rows_single(const toile_couplings *c, int chunk, const float *x, float *y) {
     for (int r = c->chunk_begin[chunk]; r < c->chunk_begin[chunk + 1]; r++) {
-        const float *xi = x + 4 * (size_t)c->row[r];
         float *yi = y + 4 * (size_t)c->row[r];
         for (int e = c->begin[r]; e < c->begin[r + 1]; e++) {
             const float *single = c->single + 12 * (size_t)(c->entry[e] / 4);
             const float *pull = c->single_pull + 4 * (size_t)(c->entry[e] / 4);
-            float w = single[c->entry[e] % 4], own[3];
-            times_single(single + 4, xi, own);
+            float w = single[c->entry[e] % 4], own[3] = {0, 0, 0};
+            if (x)
+                times_single(single + 4, x + 4 * (size_t)c->row[r], own);
             for (int k = 0; k < 3; k++)
                 yi[k] += w * (pull[k] - w * own[k]);
         }

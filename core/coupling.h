@@ -45,7 +45,7 @@ void toile_couplings_sort(toile_couplings *couplings, int particles, const int *
 void toile_couplings_assemble(const toile_couplings *couplings, double *diagonal, float *single, double *b);
 
 /* y += off-diagonal part of the couplings times x: all of the first, then, when all threads are done, the rows. Couplings
- * [begin, end); rows of a chunk. */
+ * [begin, end); rows of a chunk. The last takes x = null for all of their part, the diagonal too. */
 void toile_couplings_pull(const toile_couplings *couplings, int begin, int end, const double *x);
 void toile_couplings_add_rows(const toile_couplings *couplings, int chunk, const double *x, double *y);
 void toile_couplings_pull_single(const toile_couplings *couplings, int begin, int end, const float *x);

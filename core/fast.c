@@ -33,14 +33,15 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, toile_fast *f) 
                   {&f->s, 4 * n},
                   {&f->q, 4 * n},
                   {&f->spring, 4 * ((size_t)m->springs.padded + 1)},
-                  {&f->link, springs ? 4 * (size_t)fp->link_begin[n] : 0},
+                  {&f->link, springs ? 4 * (size_t)fp->half_begin[n] : 0},
+                  {&f->inertia, 12 * n},
                   {&f->off, 9 * (size_t)p->off_count + 3},
                   {&f->core, 9 * (size_t)p->off_count + 3},
                   {&f->spill, 4 * (size_t)p->spill_begin[p->chunk_count]}};
     bool ok = true;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        bool unused = springs ? fields[i].field == &f->off || fields[i].field == &f->core || fields[i].field == &f->spill
-                              : fields[i].field == &f->spring || fields[i].field == &f->link;
+        bool unused = springs ? fields[i].field == &f->off || fields[i].field == &f->core
+                              : fields[i].field == &f->spring || fields[i].field == &f->link || fields[i].field == &f->inertia;
         ok = ok && (unused || (*fields[i].field = toile_alloc(memory, fields[i].count, sizeof(float))));
     }
     ok = ok && (f->constraint_of = toile_alloc(memory, n, sizeof(int)));
@@ -49,7 +50,7 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, toile_fast *f) 
 
 void toile_fast_free(toile_memory *memory, toile_fast *f) {
     void *blocks[] = {f->diagonal, f->inverse, f->lower, f->work_off, f->work_diagonal, f->meet_off, f->meet_diagonal,
-                      f->meet_vector, f->b, f->e, f->r, f->p, f->s, f->q, f->spring, f->link, f->off, f->core, f->spill,
+                      f->meet_vector, f->b, f->e, f->r, f->p, f->s, f->q, f->spring, f->link, f->inertia, f->off, f->core, f->spill,
                       f->constraint_of, f->partial};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);

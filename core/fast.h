@@ -1,9 +1,9 @@
 /* The fast solver's own picture of the system: single precision, in the order in which an incomplete factor eliminates.
  *
  * Springs are multiplied connection by connection (4 numbers each, no matrix is assembled), triangles as 3x3 blocks of the
- * upper half. The preconditioner is a block incomplete Cholesky factor without fill of the matrix core (Ye et al.): stretch
- * connections, or triangles without hinges, plus the diagonal of everything; built from elements so that it is positive
- * definite.
+ * upper half. The preconditioner is a block incomplete Cholesky factor of the matrix core (Ye et al.): stretch connections, with
+ * shear where that is stiff, or triangles without hinges, plus the diagonal of everything; built from elements so that it is
+ * positive definite. Fill of level 1 is kept but on chains of stretch.
  *
  * Order decides what such a factor is worth. Rows are numbered by reverse Cuthill-McKee over the edges (model.c), so that
  * chains of stretch are eliminated from end to end. Two streams of rows run towards each other, one from each end, so that
@@ -25,19 +25,23 @@ typedef struct toile_fast_pattern {
     int *begin;         /* first later neighbour of each position, (n + 1) */
     int *split;         /* first later neighbour among the rows where streams meet, (n) */
     int *column;        /* row of a later neighbour */
-    int *source_begin;  /* first source of a block */
+    int *source_begin;  /* first source of a block; fill has none */
     int *source;        /* springs: a connection; triangles: off-diagonal of the matrix, -1 - it if transposed */
     /* per block to a later row: which blocks of the same row it meets in the elimination, and what that changes: below n the
      * diagonal of a row, from n on a block, -1 nothing that the pattern has */
     int *update_begin, *update_with, *update_target;
-    int *link_begin;    /* springs: first link of a row, (n + 1), multiples of 4 */
-    int *link_column, *link_spring; /* unused ones lead to the row itself and to the empty spring */
+    int *link_begin;    /* springs: first link of a row, (n + 1) */
+    int *link_column, *link_spring;
+    /* links to higher rows, by twos: first of a row, (n + 1), first to a row beyond the chunk, (n); an odd one is followed by the
+     * empty spring to the same row */
+    int *half_begin, *half_split, *half_column, *half_spring;
 } toile_fast_pattern;
 
 typedef struct toile_fast {
     toile_fast_pattern pattern;
     float *spring;      /* direction x sqrt(along), across: of each spring and one empty, (springs + 1) x 4 */
-    float *link;        /* the same in link order */
+    float *link;        /* the same in the order of the half links */
+    float *inertia;     /* springs: the diagonal without them, rows of four, (n x 12) */
     float *off;         /* triangles: off-diagonal blocks of the matrix, 9 each and 3 more */
     float *core;        /* triangles: the same without the hinges' part */
     float *diagonal;    /* rows of four, (n x 12) */
@@ -76,8 +80,8 @@ typedef struct toile_fast_job {
     const toile_couplings *couplings; /* null: none */
     bool fresh;                  /* a new matrix: factor first */
     double shift;                /* in: where to begin; out: what held */
-    const double *b, *residual;  /* (n x 4) */
-    double *x;
+    const double *b;             /* (n x 4) */
+    double *residual, *x;
     double tolerance;            /* relative error of x in the energy norm */
     double reduction;            /* of the error in this run: what single precision can do */
     double energy;               /* x' A x at the start */

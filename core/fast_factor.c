@@ -1,7 +1,7 @@
-/* Block incomplete Cholesky without fill, A ~ L D L', in single precision: it only steers the iteration.
+/* Block incomplete Cholesky in a fixed pattern (fast_pattern.c), A ~ L D L', in single precision: it only steers the iteration.
  *
  * Constraints are in the factored matrix, S A S + s (I - S), so the answer stays in the range of S and the pattern never
- * changes. Without fill a pivot can fail; then the diagonal is raised and all is factored again (Manteuffel 1980). */
+ * changes. With fill dropped a pivot can fail; then the diagonal is raised and all is factored again (Manteuffel 1980). */
 #include "fast_kernels.h"
 
 typedef struct block {
@@ -70,7 +70,9 @@ TOILE_INLINE block source_block(const toile_fast *f, int k) {
         }
         return R;
     }
-    int source = p->source[k];
+    if (p->source_begin[k] == p->source_begin[k + 1])
+        return (block){{f4_set(0), f4_set(0), f4_set(0)}};
+    int source = p->source[p->source_begin[k]];
     const float *O = f->core + 9 * (size_t)(source < 0 ? -1 - source : source);
     if (source >= 0)
         return (block){{f4_clean(f4_loose(O)), f4_clean(f4_loose(O + 3)), f4_clean(f4_loose(O + 6))}};

@@ -11,10 +11,14 @@ void TOILE_KERNEL(toile_fast_multiply)(const toile_fast *f, const toile_pattern 
 void TOILE_KERNEL(toile_fast_multiply_spill)(const toile_fast *f, const toile_pattern *p, int chunk, float *y);
 void TOILE_KERNEL(toile_fast_multiply_springs)(const toile_fast *f, const toile_matrix *a, const double *record, int chunk,
                                                const double *x, double *y);
+void TOILE_KERNEL(toile_fast_multiply_row)(const toile_fast *f, const toile_matrix *a, const double *record, int row,
+                                           const double *x, double *y);
 /* fast_factor.c */
 bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraints *constraints, double shift, int stream);
 void TOILE_KERNEL(toile_fast_forward)(const toile_fast *f, int stream, float *q);
 void TOILE_KERNEL(toile_fast_backward)(const toile_fast *f, int stream, float *q);
+/* fast_guess.c: from dv in x the first guess, its residual and energy */
+void TOILE_KERNEL(toile_fast_guess)(toile_fast_job *job);
 /* solve_fast.c */
 void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job);
 

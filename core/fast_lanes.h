@@ -8,6 +8,7 @@ typedef float f4 __attribute__((vector_size(16)));
 typedef float f4u __attribute__((vector_size(16), aligned(4)));
 typedef int i4 __attribute__((vector_size(16)));
 typedef float f8 __attribute__((vector_size(32)));
+typedef int i8 __attribute__((vector_size(32)));
 
 TOILE_INLINE f4 f4_set(float a) {
     return (f4){a, a, a, a};
@@ -39,6 +40,12 @@ TOILE_INLINE float f4_sum(f4 a) {
 /* B' x for the rows of B: the sum of rows times the numbers of x. */
 TOILE_INLINE f4 f4_rows(f4 r0, f4 r1, f4 r2, f4 x) {
     return r0 * f4_set(x[0]) + r1 * f4_set(x[1]) + r2 * f4_set(x[2]);
+}
+
+/* The fourth and the eighth become 0. */
+TOILE_INLINE f8 f8_clean(f8 a) {
+    const i8 mask = {-1, -1, -1, 0, -1, -1, -1, 0};
+    return (f8)((i8)a & mask);
 }
 
 TOILE_INLINE f8 f8_join(f4 a, f4 b) {

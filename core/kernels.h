@@ -105,10 +105,13 @@ typedef struct toile_kernels {
     void (*multiply_spill)(const toile_matrix *a, int chunk, double *y);
     /* corrected modified PCG, thesis Fig. 5.2; `inverse` or `factor` is filled in by the caller */
     void (*mpcg)(toile_solve *solve);
-    /* the fast solver (fast.h), and its product in double from the springs' records */
+    /* the fast solver (fast.h), and its product in double from the springs' records: rows of a chunk, or one row */
+    void (*fast_guess)(struct toile_fast_job *job);
     void (*fast_solve)(struct toile_fast_job *job);
     void (*fast_multiply_springs)(const struct toile_fast *f, const toile_matrix *a, const double *record, int chunk,
                                   const double *x, double *y);
+    void (*fast_multiply_row)(const struct toile_fast *f, const toile_matrix *a, const double *record, int row, const double *x,
+                              double *y);
 } toile_kernels;
 
 /* The best this machine runs, or the named one ("sse2", "avx2", "avx512"); null if it cannot run it. */

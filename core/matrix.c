@@ -57,14 +57,19 @@ TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, 
 TOILE_INLINE void assemble_links(const toile_assembly *a, int i, toile_matrix *matrix, double *b, double B[9]) {
     const toile_pattern *p = &a->model->pattern;
     v4 sum = v4_load(a->force + 4 * (size_t)i);
-    float *link = a->fast->link + 4 * (size_t)a->fast->pattern.link_begin[i];
-    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++, link += 4) {
+    const toile_fast_pattern *f = &a->fast->pattern;
+    float *link = a->fast->link, *inertia = a->fast->inertia + 12 * (size_t)i;
+    for (int k = 0; k < 3; k++)
+        for (int c = 0; c < 3; c++)
+            inertia[4 * k + c] = (float)B[3 * k + c];
+    for (int k = f->half_begin[i]; k < f->half_begin[i + 1]; k++)
+        memcpy(link + 4 * (size_t)k, a->fast->spring + 4 * (size_t)f->half_spring[k], 4 * sizeof *link);
+    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
         int code = p->spring_code[k];
         const double *r = a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD;
         add_spring(a, code, 1, B);
         v4 g = v4_row(r + 5);
         sum = code & 1 ? sum - g : sum + g;
-        memcpy(link, a->fast->spring + 4 * (size_t)(code >> 1), 4 * sizeof *link);
     }
     v4_store(b + 4 * (size_t)i, v4_set(a->h) * sum);
     store_diagonal(a, matrix, i, B);

@@ -32,11 +32,20 @@ static double dot(const toile_pattern *p, const double *a, const double *b) {
     return sum;
 }
 
+/* y += what couplings do to x. */
+static void add_couplings(toile_sim *sim, const double *x, double *y) {
+    const toile_couplings *couplings = &sim->self.couplings;
+    if (!couplings->count)
+        return;
+    toile_couplings_pull(couplings, 0, couplings->count, x);
+    for (int c = 0; c < sim->model->pattern.chunk_count; c++)
+        toile_couplings_add_rows(couplings, c, x, y);
+}
+
 /* y = A x in double, from the springs' records or the assembled blocks. */
 static void multiply(toile_sim *sim, const double *x, double *y) {
     toile_work *w = &sim->work;
     int chunks = sim->model->pattern.chunk_count;
-    const toile_couplings *couplings = &sim->self.couplings;
     if (!w->assembly.diagonal_only) {
         toile_multiply(sim->kernels, &w->matrix, x, y, sim->threads);
     } else {
@@ -44,11 +53,7 @@ static void multiply(toile_sim *sim, const double *x, double *y) {
         for (int c = 0; c < chunks; c++)
             sim->kernels->fast_multiply_springs(&w->fast, &w->matrix, w->spring, c, x, y);
     }
-    if (couplings->count) {
-        toile_couplings_pull(couplings, 0, couplings->count, x);
-        for (int c = 0; c < chunks; c++)
-            toile_couplings_add_rows(couplings, c, x, y);
-    }
+    add_couplings(sim, x, y);
 }
 
 static void filter(const toile_constraints *c, double *x) {
@@ -62,8 +67,7 @@ static void filter(const toile_constraints *c, double *x) {
 
 /* ---- around the iterations ---- */
 
-/* The best multiple of the last step's dv: x = S (t dv) + (I - S) z with the t that has the least energy; t = 0 and t = 1
- * are both too good to choose between beforehand (impact, smooth motion). Leaves A x in s. */
+/* The guess of fast_guess.c in double. Leaves A x in s. */
 static void guess(toile_sim *sim) {
     toile_work *w = &sim->work;
     const toile_constraints *c = &w->constraints;
@@ -133,6 +137,26 @@ static void keep_momentum(toile_sim *sim) {
     }
 }
 
+/* Impulses of the constraints, A dv - b (Baraff-Witkin 5.4), in r; other rows of r are anything. */
+static void find_impulses(toile_sim *sim, toile_system *system) {
+    toile_work *w = &sim->work;
+    const toile_constraints *c = &w->constraints;
+    if (!c->count)
+        return;
+    if (w->assembly.diagonal_only) {
+        for (int k = 0; k < c->count; k++)
+            sim->kernels->fast_multiply_row(&w->fast, &w->matrix, w->spring, c->particle[k], w->solution, w->r);
+        add_couplings(sim, w->solution, w->r);
+        system->row_multiplies += c->count;
+    } else {
+        multiply(sim, w->solution, w->r);
+        system->row_multiplies += sim->model->particle_count;
+    }
+    for (int k = 0; k < c->count; k++)
+        for (size_t i = 4 * (size_t)c->particle[k], end = i + 3; i < end; i++)
+            w->r[i] -= w->b[i];
+}
+
 /* ---- solvers ---- */
 
 static toile_system system_of(toile_sim *sim) {
@@ -165,8 +189,12 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
                           .threads = sim->threads};
     int products = 1;
     double gained = INFINITY;
-    guess(sim);
-    job.energy = residual(sim);
+    if (out->tolerance >= SINGLE_PRECISION) {
+        sim->kernels->fast_guess(&job);
+    } else {
+        guess(sim);
+        job.energy = residual(sim);
+    }
     for (int turn = 0; turn < REFINEMENTS_MAX; turn++) {
         job.iterations_max = iterations_max - out->iterations;
         sim->kernels->fast_solve(&job);
@@ -307,18 +335,10 @@ void toile_solvers_free(toile_solvers *own) {
 }
 
 bool toile_solve_step(toile_sim *sim, double h) {
-    toile_work *w = &sim->work;
     toile_system system = system_of(sim);
     bool converged = solve_as_asked(sim, h, &system);
     keep_momentum(sim);
-    /* constraint impulses A dv - b (Baraff-Witkin 5.4), in r */
-    if (w->constraints.count) {
-        multiply(sim, w->solution, w->r);
-        for (int k = 0; k < w->constraints.count; k++)
-            for (size_t i = 4 * (size_t)w->constraints.particle[k], end = i + 3; i < end; i++)
-                w->r[i] -= w->b[i];
-        system.row_multiplies += sim->model->particle_count;
-    }
+    find_impulses(sim, &system);
     sim->frame.solves++;
     sim->frame.components += system.components;
     sim->frame.iterations += system.iterations;

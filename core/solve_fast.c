@@ -4,12 +4,7 @@
 #include "fast_team.h"
 #include "solve_stop.h"
 
-#include <immintrin.h>
 #include <omp.h>
-
-/* Numbers below 1e-38 count as zero: far from a blow directions fade into such numbers, and the processor is a hundred times
- * slower with them. (Flush to zero and denormals are zero, of this thread and until the run's end.) */
-#define FLUSH_TINY 0x8040u
 
 /* Relative error in the energy norm that a run leaves behind unseen: its residual is updated, not measured. */
 #define ROUNDING 1e-5
@@ -50,8 +45,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
         barrier.threads = threads;
         team team = {&barrier, thread, threads, chunks * thread / threads, chunks * (thread + 1) / threads};
         int mine = team.chunk_begin, mine_end = team.chunk_end;
-        unsigned rounding = _mm_getcsr();
-        _mm_setcsr(rounding | FLUSH_TINY);
+        unsigned rounding = toile_flush_tiny();
         if (job->fresh)
             prepare(f, constraints, &job->shift, &team);
         double scale = largest(job, pattern, &team);
@@ -93,7 +87,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             FOR_MY_CHUNKS(c) {
                 TOILE_KERNEL(toile_fast_multiply_spill)(f, pattern, c, s);
                 if (job->couplings)
-                    toile_couplings_add_rows_single(job->couplings, c, p, s);
+                    toile_couplings_add_rows_single(job->couplings, c, f->spring ? NULL : p, s);
                 filter_single(constraints, c, s);
                 f4 sum = f4_set(0), with_b = sum;
                 FOR_ROWS(c, i) {
@@ -144,7 +138,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             f4 a = f4_load(e + i);
             v4_store(job->x + i, v4_load(job->x + i) + v4_set(scale) * (v4){a[0], a[1], a[2], 0});
         }
-        _mm_setcsr(rounding);
+        toile_restore_rounding(rounding);
         if (thread == 0) {
             job->iterations = count;
             job->converged = sound && good;
