@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Patterns of ../shared/garmentcode from their JSON to a body that raises its arms, through the program.
 
-    garments.py [shirt] [dress] [--edge M] [--frames N] [--keep DIR] [--threads N] [--set P=V] [--down] [--pattern FILE]...
+    garments.py [shirt] [dress] [slanted_skirt] [circle_skirt] [trousers] [puffed_tunic] [--edge M] [--frames N] [--keep DIR] [--threads N] [--set P=V]
+        [--down] [--pattern FILE]...
+
+shirt and dress are those of ../shared/garmentcode, the others are made by patterns.py.
 
 drape     imported, sewn and draped on the body in A-pose until it is at rest: all seams welded, no pair of triangles that
           meet, cloth with cloth or with the body, stretch along warp and weft below 5 % outside of seams
@@ -25,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import bars
 import neutral
+import patterns
 
 PATTERNS = {"shirt": "shirt_mean_specification.json", "dress": "dress_pencil_specification.json"}
 DATA = os.path.join(bars.SHARED, "garmentcode")
@@ -146,7 +150,7 @@ def main():
             value = words.pop(0)
             kind = type(options[word[2:]])
             options[word[2:]] = options[word[2:]] + [value] if kind is list else value if kind is type(None) else kind(value)
-        elif word in PATTERNS:
+        elif word in PATTERNS or word in patterns.ALL:
             wanted.append(word)
         else:
             sys.exit(__doc__)
@@ -157,6 +161,10 @@ def main():
     os.makedirs(folder, exist_ok=True)
     for pattern in wanted or PATTERNS:
         path = os.path.join(DATA, PATTERNS[pattern]) if pattern in PATTERNS else pattern
+        if pattern in patterns.ALL:
+            path = os.path.join(folder, pattern + "_specification.json")
+            with open(path, "w") as file:
+                json.dump(patterns.ALL[pattern](), file)
         name = pattern if pattern in PATTERNS else os.path.basename(pattern).split(".")[0]
         draped = drape(name, path, folder)
         if draped:
