@@ -1,18 +1,18 @@
 #!/usr/bin/python3
 """Patterns of ../shared/garmentcode from their JSON to a body that raises its arms, through the program.
 
-    garments.py [shirt] [dress] [slanted_skirt] [circle_skirt] [trousers] [puffed_tunic] [--edge M] [--frames N] [--keep DIR] [--threads N] [--set P=V]
-        [--down] [--pattern FILE]...
+    garments.py [shirt] [dress] [slanted_skirt] [circle_skirt] [trousers] [puffed_tunic]
+        [--edge M] [--frames N] [--keep DIR] [--threads N] [--set P=V] [--down] [--pattern FILE]...
 
 shirt and dress are those of ../shared/garmentcode, the others are made by patterns.py.
 
-drape     imported, sewn and draped on the body in A-pose until it is at rest: all seams welded, no pair of triangles that
-          meet, cloth with cloth or with the body, stretch along warp and weft below 5 % outside of seams
+drape     imported, sewn and draped on the body in A-pose until it is at rest: all seams welded, no pair of triangles
+          that meet, cloth with cloth or with the body, stretch along warp and weft below 5 % outside of seams
 arms      from there, while the body raises its arms three quarters of the way to T-pose in --frames frames (48; --down:
           and lowers them again in as many): no pair in any frame
 
---edge is the length of the mesh's edges in metres (0.01); --pattern takes another pattern. Judged with `toile verify` and,
-where ../shared/validation is there, the last frames with its judge. Ends with `N passed, M failed`."""
+--edge is the length of the mesh's edges in metres (0.01); --pattern takes another pattern. Judged with `toile verify`
+and, where ../shared/validation is there, the last frames with its judge. Ends with `N passed, M failed`."""
 import json
 import math
 import os
