@@ -6,6 +6,7 @@
 #include "obj.h"
 #include "pattern_fit.h"
 #include "pattern_garmentcode.h"
+#include "pattern_waist.h"
 #include "scene.h"
 #include "scene_abc.h"
 #include "settings.h"
@@ -22,8 +23,14 @@
 #define FIT_EDGE 0.035                  /* m, of the mesh that is placed */
 #define FIELD_STEP 0.02                 /* m, of the distances from the body */
 
-/* The plan of a drape at 24 frames a second: sewn without weight, then weight comes, then time to come to rest. */
-enum { FPS = 24, FIRST = 1, SEWN = 37, WEIGHT = 49, HELD = 73, LAST = 193 };
+/* The plan of a drape at 24 frames a second: sewn without weight, then weight comes, then time to come to rest. What is sewn
+ * to a waist from above and is too long is joined to it when it hangs on the shoulders: it shrinks to the length that there
+ * is, is joined, and grows again, so that it hangs over the waist. Pushed together it would crumple. */
+enum { FPS = 24, FIRST = 1, SEWN = 37, WEIGHT = 49, SHRUNK = 61, JOINED = 73, GROWN = 121, HELD = 24, REST = 108 };
+#define PIN_STIFFNESS 2000.0            /* N/m for every metre of an edge */
+#define OVERHANG_LEAST 0.05             /* m; less is pushed together */
+#define SHRUNK_PART 1.5                 /* how much shrinks, as a multiple of what is too long */
+#define SHRUNK_LEAST 0.25               /* m of a metre */
 
 typedef struct import {
     toile_memory memory;
@@ -38,6 +45,8 @@ typedef struct import {
     double body_scale;              /* of the file's positions */
     bool body_z_up;
     double waist, girth;            /* where the body is narrowest, m: how high, how far around */
+    bool *joins, *lower;            /* seams at a waist, panels that hang there; see pattern_waist.h */
+    bool grows;                     /* something shrinks and grows again */
     toile_fit_report fit;
 } import;
 
@@ -134,7 +143,8 @@ static toile_status fit(import *in) {
                                                 FIELD_STEP, 0.15, &field, &in->error);
     if (status != TOILE_OK)
         return status;
-    status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, &field, MARGIN, FIT_EDGE, &in->fit, &in->error);
+    status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field, MARGIN, FIT_EDGE,
+                               &in->fit, &in->error);
     toile_body_field_free(&in->memory, &field);
     if (status != TOILE_OK)
         return status;
@@ -231,6 +241,10 @@ static json_t *side_json(const import *in, const toile_pattern_side *side) {
     return object;
 }
 
+static int whole_at(const import *in) {
+    return in->grows ? GROWN : SEWN;
+}
+
 /* Height of the middle of an edge where the panel starts. */
 static double height_of(const import *in, const toile_garmentcode_label *l) {
     const toile_pattern_panel *p = &in->read.panels[l->panel];
@@ -243,10 +257,11 @@ static double height_of(const import *in, const toile_garmentcode_label *l) {
     return height;
 }
 
-/* One edge kept at a height until weight has come: it goes `up` from its start while it is sewn. */
+/* One edge kept at a height until the garment hangs: it goes `up` from its start while it is sewn. */
 static json_t *pin_json(const import *in, const toile_garmentcode_label *l, const char *garment, double up) {
-    json_t *pin = json_pack("{s:s,s:{s:[{s:s,s:i}]},s:[i,i],s:s}", "garment", garment, "select", "panel_edges", "panel",
-                            in->read.panels[l->panel].name, "edge", l->edge, "frames", FIRST, HELD, "axes", "z");
+    json_t *pin = json_pack("{s:s,s:{s:[{s:s,s:i}]},s:[i,i],s:s,s:f}", "garment", garment, "select", "panel_edges", "panel",
+                            in->read.panels[l->panel].name, "edge", l->edge, "frames", FIRST, whole_at(in) + HELD, "axes", "z",
+                            "stiffness", PIN_STIFFNESS * in->edge_length);
     if (up != 0)
         json_object_set_new(pin, "motion",
                             json_pack("{s:[{s:i,s:[f,f,f]},{s:i,s:[f,f,f]}],s:s}", "keys", "frame", FIRST, "translate", 0.0, 0.0,
@@ -255,7 +270,8 @@ static json_t *pin_json(const import *in, const toile_garmentcode_label *l, cons
 }
 
 /* What the reference attaches to the body for the first frames: waists go to the body's, tops without straps stay as high
- * as they are. Pins hold only the height, so that seams can close. Collars are carried by the shoulders. */
+ * as they are. Pins hold only the height, and are weaker than stitches, so that seams close. Collars are carried by the
+ * shoulders. */
 static json_t *pins_json(const import *in, const char *garment) {
     json_t *pins = json_array();
     const char *said = NULL;
@@ -273,14 +289,41 @@ static json_t *pins_json(const import *in, const char *garment) {
     return pins;
 }
 
-static json_t *scene_json(const import *in, const char *name, const char *body) {
-    json_t *panels = json_array(), *seams = json_array();
+/* A map for every panel that hangs over a waist: its lower part shrinks by what is too long. */
+static json_t *maps_json(import *in) {
+    json_t *maps = json_array();
+    for (int p = 0; p < in->read.pattern.panel_count; p++) {
+        double begins, up[3], over = toile_pattern_overhang(&in->read, in->waist, in->joins, p, &begins);
+        toile_pose_turn(&in->read.panels[p].pose, (double[3]){0, 1, 0}, up);
+        if (over < OVERHANG_LEAST || up[1] < 0.8) /* the warp does not hang */
+            continue;
+        over -= OVERHANG_LEAST;
+        double height = SHRUNK_PART * over, most = 0;
+        for (int i = 0; i < in->read.panels[p].loop_sizes[0]; i++) {
+            double place[3];
+            toile_pattern_place(&in->read.panels[p], in->read.panels[p].edges[i].curve.from, place);
+            most = fmax(most, place[1] - begins);
+        }
+        height = fmin(height, 0.75 * most);
+        json_array_append_new(
+            maps, json_pack("{s:s,s:{s:[[f,f,f],[f,f,f]],s:[s]},s:f,s:[{s:i,s:i},{s:i,s:i},{s:i,s:i},{s:i,s:i}]}", "property", "scale_u",
+                            "select", "box", -10.0, -10.0, -10.0, 10.0, 10.0, begins + height, "panels", in->read.panels[p].name,
+                            "value", fmax(1 - over / height, SHRUNK_LEAST), "keys", "frame", SEWN, "value", 0, "frame", SHRUNK,
+                            "value", 1, "frame", JOINED, "value", 1, "frame", GROWN, "value", 0));
+        in->grows = true;
+    }
+    return maps;
+}
+
+static json_t *scene_json(import *in, const char *name, const char *body) {
+    json_t *panels = json_array(), *seams = json_array(), *maps = maps_json(in);
     for (int i = 0; i < in->read.pattern.panel_count; i++)
         json_array_append_new(panels, panel_json(in, i));
     for (int i = 0; i < in->read.pattern.seam_count; i++) {
         const toile_pattern_seam *s = &in->read.seams[i];
         json_array_append_new(seams, json_pack("{s:[o],s:[o],s:[i,i]}", "a", side_json(in, s->sides[0]), "b",
-                                               side_json(in, s->sides[1]), "frames", FIRST, SEWN));
+                                               side_json(in, s->sides[1]), "frames", in->joins[i] && in->grows ? WEIGHT : FIRST,
+                                               in->joins[i] && in->grows ? JOINED : SEWN));
     }
     json_t *collider = json_pack("{s:s,s:s,s:s,s:f}", "name", "body", "shape", "mesh", in->body_is_abc ? "abc" : "obj", body,
                                  "friction", 0.3);
@@ -291,8 +334,12 @@ static json_t *scene_json(const import *in, const char *name, const char *body) 
     /* The pattern's frame has y upwards; turning the garment as a whole keeps the file's own numbers readable. */
     json_t *garment = json_pack("{s:s,s:s,s:f,s:{s:[f,f,f]},s:o,s:o}", "name", "garment", "fabric", in->fabric, "edge_length",
                                 in->edge_length, "place", "rotate", 90.0, 0.0, 0.0, "panels", panels, "seams", seams);
+    if (json_array_size(maps) > 0)
+        json_object_set(garment, "maps", maps);
+    json_decref(maps);
     return json_pack("{s:i,s:s,s:s,s:i,s:[i,i],s:{s:f,s:f},s:[o],s:[o],s:o}", "toile", 1, "name", name, "description",
-                     "Made by toile import: sewn without weight, then draped", "fps", FPS, "frames", FIRST, LAST, "settings",
+                     "Made by toile import: sewn without weight, then draped", "fps", FPS, "frames", FIRST, whole_at(in) + HELD + REST,
+                     "settings",
                      "gravity_delay", (double)(SEWN - FIRST) / FPS, "gravity_ramp", (double)(WEIGHT - SEWN) / FPS, "garments",
                      garment, "colliders", collider, "pins", pins_json(in, "garment"));
 }
@@ -342,6 +389,19 @@ static toile_status write_scene(import *in) {
     return status;
 }
 
+static toile_status raise_waists(import *in) {
+    const toile_pattern *pattern = &in->read.pattern;
+    in->joins = toile_alloc(&in->memory, (size_t)pattern->seam_count, sizeof *in->joins);
+    in->lower = toile_alloc(&in->memory, (size_t)pattern->panel_count, sizeof *in->lower);
+    if (!in->joins || !in->lower)
+        return toile_fail_memory(&in->error, "waists");
+    toile_status status = toile_body_waist(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles,
+                                           &in->waist, &in->girth, &in->error);
+    if (status == TOILE_OK)
+        status = toile_pattern_raise(&in->memory, &in->read, in->waist, in->joins, in->lower, &in->error);
+    return status;
+}
+
 static toile_status run(import *in) {
     char *text = NULL;
     size_t size;
@@ -352,8 +412,7 @@ static toile_status run(import *in) {
     if (status == TOILE_OK)
         status = read_body(in);
     if (status == TOILE_OK)
-        status = toile_body_waist(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles, &in->waist,
-                                  &in->girth, &in->error);
+        status = raise_waists(in);
     if (status == TOILE_OK)
         status = fit(in);
     if (status == TOILE_OK)
@@ -398,6 +457,8 @@ int toile_command_import(int argc, char **argv) {
                in.scene_path, in.read.pattern.panel_count, in.read.pattern.seam_count, r->gap_after, r->gap_before, r->through);
     }
     toile_garmentcode_free(&in.memory, &in.read);
+    toile_free(&in.memory, in.joins);
+    toile_free(&in.memory, in.lower);
     toile_free(&in.memory, in.body);
     toile_free(&in.memory, in.triangles);
     return status == TOILE_OK ? 0 : toile_complain_error(&in.error);

@@ -340,12 +340,12 @@ static toile_status fit_pair(fitter *f, int a, int b, toile_error *error) {
     return status;
 }
 
-/* Every two panels that a seam joins, once. */
-static toile_status fit_pairs(fitter *f, toile_error *error) {
+/* Every two panels of a round that a seam joins, once. */
+static toile_status fit_pairs(fitter *f, const bool *lower, bool round, toile_error *error) {
     toile_status status = TOILE_OK;
     for (int i = 0; i < f->mesh.stitch_count && status == TOILE_OK; i++) {
         int a = f->vertex_panel[f->mesh.stitches[i].a], b = f->vertex_panel[f->mesh.stitches[i].b];
-        bool again = a == b;
+        bool again = a == b || lower[a] != round || lower[b] != round;
         for (int j = 0; j < i && !again; j++) {
             int c = f->vertex_panel[f->mesh.stitches[j].a], d = f->vertex_panel[f->mesh.stitches[j].b];
             again = (a == c && b == d) || (a == d && b == c);
@@ -353,6 +353,53 @@ static toile_status fit_pairs(fitter *f, toile_error *error) {
         if (!again)
             status = fit_pair(f, a, b, error);
     }
+    return status;
+}
+
+static toile_status fit_round(fitter *f, const bool *lower, bool round, toile_error *error) {
+    toile_status status = TOILE_OK;
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        for (int i = 0; i < f->pattern->panel_count && status == TOILE_OK; i++)
+            if (lower[i] == round)
+                status = fit_panel(f, i, error);
+        if (status == TOILE_OK)
+            status = fit_pairs(f, lower, round, error);
+    }
+    return status;
+}
+
+/* Those below, as if the others were not there. */
+static toile_status fit_lower(fitter *f, const bool *lower, toile_error *error) {
+    toile_surface **all = f->surfaces;
+    f->surfaces = toile_alloc(f->memory, (size_t)f->pattern->panel_count, sizeof(toile_surface *));
+    if (!f->surfaces) {
+        f->surfaces = all;
+        return toile_fail_memory(error, "panels");
+    }
+    for (int i = 0; i < f->pattern->panel_count; i++)
+        f->surfaces[i] = lower[i] ? all[i] : NULL;
+    toile_status status = fit_round(f, lower, true, error);
+    for (int i = 0; i < f->pattern->panel_count; i++)
+        all[i] = lower[i] ? f->surfaces[i] : all[i];
+    toile_free(f->memory, f->surfaces);
+    f->surfaces = all;
+    return status;
+}
+
+/* The others, over them. */
+static toile_status fit_over(fitter *f, const bool *lower, toile_error *error) {
+    const toile_body_field *bare = f->body;
+    toile_body_field covered;
+    toile_status status = toile_body_field_copy(f->memory, bare, &covered, error);
+    if (status != TOILE_OK)
+        return status;
+    for (int t = 0; t < f->mesh.triangle_count; t++)
+        if (lower[f->mesh.triangle_panels[t]])
+            toile_body_field_cover(bare, &covered, f->mesh.positions, 1, f->mesh.triangles + 3 * (size_t)t);
+    f->body = &covered;
+    status = fit_round(f, lower, false, error);
+    f->body = bare;
+    toile_body_field_free(f->memory, &covered);
     return status;
 }
 
@@ -409,8 +456,8 @@ static toile_status list_stitches(fitter *f, toile_error *error) {
 }
 
 toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *pattern, toile_pattern_panel *panels,
-                               const toile_body_field *body, double margin, double edge_length, toile_fit_report *report,
-                               toile_error *error) {
+                               const bool *joins, const bool *lower, const toile_body_field *body, double margin,
+                               double edge_length, toile_fit_report *report, toile_error *error) {
     fitter f = {.memory = memory, .pattern = pattern, .panels = panels, .body = body, .margin = margin};
     int count = pattern->panel_count, largest = 0;
     memset(report, 0, sizeof *report);
@@ -430,6 +477,11 @@ toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *patter
     toile_free(memory, rough);
     if (status != TOILE_OK)
         return status;
+    int kept = 0;
+    for (int i = 0; i < f.mesh.stitch_count; i++)
+        if (!joins[f.mesh.stitches[i].seam])
+            f.mesh.stitches[kept++] = f.mesh.stitches[i];
+    f.mesh.stitch_count = kept;
     status = list_stitches(&f, error);
     for (int i = 0; i < count; i++)
         largest = count_of(&f, i) > largest ? count_of(&f, i) : largest;
@@ -449,12 +501,11 @@ toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *patter
     int none;
     if (status == TOILE_OK)
         measure(&f, &report->gap_before, &unused, &report->inside_before, &report->crossing_before, &none, &none);
-    for (int sweep = 0; sweep < SWEEPS && few; sweep++) {
-        for (int i = 0; i < count && status == TOILE_OK; i++)
-            status = fit_panel(&f, i, error);
-        if (status == TOILE_OK)
-            status = fit_pairs(&f, error);
-    }
+    bool layers = few && memchr(lower, true, (size_t)count);
+    if (status == TOILE_OK && layers)
+        status = fit_lower(&f, lower, error);
+    if (status == TOILE_OK && few)
+        status = layers ? fit_over(&f, lower, error) : fit_round(&f, lower, false, error);
     if (status == TOILE_OK)
         measure(&f, &report->gap_after, &report->gap_widest, &report->inside, &report->crossing, &report->through,
                 &report->worst_panel);

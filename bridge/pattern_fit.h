@@ -16,9 +16,11 @@ typedef struct toile_fit_report {
 } toile_fit_report;
 
 /* Changes positions and bends of `panels`, which are those of the pattern, in the body's frame. The search is done on a
- * mesh with edges of `edge_length`. Where nothing is free, a panel stays as it is, and the report says so. */
+ * mesh with edges of `edge_length`. Where nothing is free, a panel stays as it is, and the report says so. `joins`,
+ * (seam_count): seams that do not draw their panels to each other; `lower`, (panel_count): panels that lie below the others, and
+ * count as body for them. */
 toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *pattern, toile_pattern_panel *panels,
-                               const toile_body_field *body, double margin, double edge_length, toile_fit_report *report,
+                               const bool *joins, const bool *lower, const toile_body_field *body, double margin, double edge_length, toile_fit_report *report,
                                toile_error *error);
 
 #endif

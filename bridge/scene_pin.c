@@ -84,6 +84,34 @@ static toile_status select_panel_edges(const loader *l, const json_t *select, co
     return TOILE_OK;
 }
 
+/* Takes out again what is not of the panels named. */
+static toile_status keep_panels(const loader *l, const json_t *select, const toile_place *place, const garment *g, bool *chosen) {
+    const json_t *names = json_object_get(select, "panels");
+    toile_place here = {place, "panels", 0};
+    if (!names)
+        return TOILE_OK;
+    if (!g->panel_numbers)
+        return REFUSE(&here, "garment \"%.64s\" is not made of panels with outlines; leave this out", g->name);
+    bool *kept = toile_alloc(l->memory, (size_t)g->vertex_count, sizeof *kept);
+    if (!kept)
+        return no_memory(l);
+    toile_status status = TOILE_OK;
+    for (size_t i = 0; i < json_array_size(names) && status == TOILE_OK; i++) {
+        toile_place item = {&here, NULL, i};
+        const char *name = json_string_value(json_array_get(names, i));
+        const json_t *number = json_object_get(g->panel_numbers, name);
+        int panel = (int)json_integer_value(number);
+        if (!number)
+            status = REFUSE(&item, "found \"%.64s\"; garment \"%.64s\" has no such panel", name, g->name);
+        for (int v = number ? g->pattern.panel_begin[panel] : 0; number && v < g->pattern.panel_begin[panel + 1]; v++)
+            kept[v] = true;
+    }
+    for (int v = 0; v < g->vertex_count; v++)
+        chosen[v] = chosen[v] && kept[v];
+    toile_free(l->memory, kept);
+    return status;
+}
+
 static toile_status select_regions(const loader *l, const json_t *select, const toile_place *place,
                                    const garment *g, bool *chosen) {
     const json_t *box = json_object_get(select, "box"), *sphere = json_object_get(select, "sphere");
@@ -124,6 +152,8 @@ toile_status toile_scene_select(const loader *l, const json_t *object, const toi
         status = select_panel_edges(l, select, &here, index, g, chosen);
     if (status == TOILE_OK)
         status = select_regions(l, select, &here, g, chosen);
+    if (status == TOILE_OK)
+        status = keep_panels(l, select, &here, g, chosen);
     if (status != TOILE_OK)
         return status;
     for (int v = 0; v < g->vertex_count; v++)

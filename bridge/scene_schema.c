@@ -589,6 +589,7 @@ static const rule PANEL_EDGE = {
         {0}},
 };
 LIST_RULE(PANEL_EDGES, 1, 10000, PANEL_EDGE, "use a list of edges");
+LIST_RULE(PANEL_NAMES, 1, 10000, NAME_RULE, "use a list of names of panels");
 static const rule SELECT = {
     .form = OBJECT,
     .says = "use {\"corners\": [\"u0v1\"]} or another selection",
@@ -602,6 +603,7 @@ static const rule SELECT = {
         {"within", &SIZE, false, NULL,
          "Grows corners, edges and vertices to all that starts within this distance of them, in metres: a "
          "pin then has the same size at any resolution"},
+        {"panels", &PANEL_NAMES, false, NULL, "Of all this, only what belongs to these panels that were cut"},
         {0}},
     .demands = (const demand[]){{AT_LEAST_ONE, {"corners", "edges", "vertices", "panel_edges", "box", "sphere"}},
                                 {FIRST_NEEDS_ONE, {"within", "corners", "edges", "vertices"}},

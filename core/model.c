@@ -12,6 +12,7 @@
 
 #include "force_bend.h"
 #include "force_stretch.h"
+#include "half_edge.h"
 #include "join.h"
 #include "order.h"
 #include "sew.h"
@@ -57,6 +58,7 @@ typedef struct builder {
     double *scale;        /* rest scales, (triangle_count x 2) */
     int *garment_of;      /* (triangle_count) */
     double *uv;           /* (triangle_count x 6) */
+    double *fullness;     /* area of a triangle over that of its uv, more than 1 where seams gather it, (triangle_count) */
     const toile_panel **panel; /* (triangle_count) */
     int *quad_of;         /* quad of a triangle over all garments, or -1 */
     int *quad;            /* (quad_count x 4) */
@@ -97,6 +99,7 @@ static toile_status gather_faces(builder *b, toile_error *error) {
     size_t nt = (size_t)b->triangle_count;
     b->triangle = toile_alloc(b->memory, 3 * nt, sizeof(int));
     b->uv = toile_alloc(b->memory, 6 * nt, sizeof(double));
+    b->fullness = toile_alloc(b->memory, nt, sizeof(double));
     b->panel = toile_alloc(b->memory, nt, sizeof *b->panel);
     b->vertex = toile_alloc(b->memory, 3 * nt, sizeof(int));
     b->scale = toile_alloc(b->memory, 2 * nt, sizeof(double));
@@ -104,7 +107,7 @@ static toile_status gather_faces(builder *b, toile_error *error) {
     b->quad_of = toile_alloc(b->memory, nt, sizeof(int));
     b->quad = toile_alloc(b->memory, 4 * (size_t)b->quad_count, sizeof(int));
     b->edges = toile_alloc(b->memory, 3 * nt, sizeof *b->edges);
-    if (!b->triangle || !b->uv || !b->panel || !b->vertex || !b->scale || !b->garment_of || !b->quad_of || !b->quad || !b->edges)
+    if (!b->triangle || !b->uv || !b->fullness || !b->panel || !b->vertex || !b->scale || !b->garment_of || !b->quad_of || !b->quad || !b->edges)
         return toile_fail_memory(error, "the model's faces");
 
     int t = 0, q = 0, base = 0;
@@ -116,6 +119,7 @@ static toile_status gather_faces(builder *b, toile_error *error) {
                 b->triangle[3 * t + c] = b->knot[b->vertex[3 * t + c]];
             }
             memcpy(b->uv + 6 * t, garment->corner_uv + 6 * i, 6 * sizeof(double));
+            b->fullness[t] = 1;
             b->panel[t] = &garment->panels[garment->triangle_panels[i]];
             b->garment_of[t] = g;
             b->scale[2 * t] = b->panel[t]->scale_u;
@@ -164,6 +168,72 @@ static int vertex_at(const builder *b, int triangle, int knot) {
 static bool is_seam(const builder *b, const edge *e) {
     return e->triangle[1] >= 0 && (vertex_at(b, e->triangle[0], e->a) != vertex_at(b, e->triangle[1], e->a) ||
                                    vertex_at(b, e->triangle[0], e->b) != vertex_at(b, e->triangle[1], e->b));
+}
+
+/* Material vector along a half edge. */
+static double side_length(const builder *b, const toile_half_edge *e, double **p, double **q) {
+    *p = b->uv + 6 * e->triangle + 2 * e->corner;
+    *q = b->uv + 6 * e->triangle + 2 * ((e->corner + 1) % 3);
+    return hypot((*q)[0] - (*p)[0], (*q)[1] - (*p)[1]);
+}
+
+/* The sides of one sewn edge rest at the length of the shortest. */
+static void gather_sides(builder *b, const toile_half_edge *sides, int count) {
+    double *p, *q, least = INFINITY;
+    for (int k = 0; k < count; k++)
+        least = fmin(least, side_length(b, &sides[k], &p, &q));
+    for (int k = 0; k < count; k++) {
+        double ratio = least / side_length(b, &sides[k], &p, &q);
+        if (!(ratio > 0 && ratio < 0.999))
+            continue;
+        for (int c = 0; c < 2; c++) {
+            double middle = 0.5 * (p[c] + q[c]);
+            p[c] = middle + ratio * (p[c] - middle);
+            q[c] = middle + ratio * (q[c] - middle);
+        }
+        b->fullness[sides[k].triangle] /= ratio;
+    }
+}
+
+/* Ease: where a seam joins edges of different lengths, the longer one lies in folds finer than the mesh once it is drawn
+ * together. Along the seam its triangles then rest at the length of the shorter one; else they would be a stiff ring that
+ * spreads the seam, by half the difference where both are of one fabric. Their mass stays. */
+static toile_status gather_seams(builder *b, toile_error *error) {
+    bool any = false;
+    for (int i = 0; i < b->stitch_count && b->welded && !any; i++)
+        any = b->welded[i] & TOILE_STITCH_GATHERED;
+    if (!any)
+        return TOILE_OK;
+    int *one = toile_alloc(b->memory, (size_t)b->vertex_count, sizeof(int));
+    int *corners = toile_alloc(b->memory, 3 * (size_t)b->triangle_count, sizeof(int));
+    toile_half_edge *edges = NULL;
+    for (int v = 0; v < b->vertex_count && one; v++)
+        one[v] = v;
+    for (int g = 0, base = 0, stitch = 0; g < b->garment_count && one; base += b->garments[g++].vertex_count)
+        for (int i = 0; i < b->garments[g].stitch_count; i++, stitch++)
+            if (b->welded[stitch] & TOILE_STITCH_GATHERED)
+                toile_join(one, base + b->garments[g].stitches[i].a, base + b->garments[g].stitches[i].b);
+    for (int i = 0; i < 3 * b->triangle_count && one && corners; i++)
+        corners[i] = toile_join_find(one, b->vertex[i]);
+    if (one && corners)
+        edges = toile_half_edges(b->memory, corners, b->triangle_count);
+    for (int i = 0, n = 3 * b->triangle_count, end; edges && i < n; i = end) {
+        end = toile_next_edge(edges, n, i);
+        bool within = edges[i].a == edges[i].b; /* a dart's tip, or an edge inside a panel: nothing is sewn along it */
+        for (int k = i + 1; k < end; k++) {
+            const toile_half_edge *e = &edges[k];
+            int v = b->vertex[3 * e->triangle + e->corner], w = b->vertex[3 * e->triangle + (e->corner + 1) % 3];
+            int x = b->vertex[3 * edges[i].triangle + edges[i].corner], y = b->vertex[3 * edges[i].triangle + (edges[i].corner + 1) % 3];
+            within = within || e->triangle == edges[i].triangle || (v == x && w == y) || (v == y && w == x);
+        }
+        if (!within)
+            gather_sides(b, edges + i, end - i);
+    }
+    toile_free(b->memory, one);
+    toile_free(b->memory, corners);
+    bool made = edges != NULL;
+    toile_free(b->memory, edges);
+    return made ? TOILE_OK : toile_fail_memory(error, "gathered seams");
 }
 
 static uint64_t pair_key(int a, int b) {
@@ -220,7 +290,7 @@ static toile_status gather_folds(builder *b, toile_error *error) {
         }
         for (int i = 0; i < garment->stitch_count; i++, stitch++) {
             const toile_stitch *s = &garment->stitches[i];
-            if (b->welded && b->welded[stitch])
+            if (b->welded && b->welded[stitch] & TOILE_STITCH_WELDED)
                 b->sewn[b->sewn_count++] =
                     (pair_value){pair_key(base + s->a, base + s->b), garment->seams[s->seam].fold_angle};
         }
@@ -239,7 +309,7 @@ static toile_status tie_knots(builder *b, toile_error *error) {
         b->knot[v] = v;
     for (int g = 0, base = 0, stitch = 0; g < b->garment_count; base += b->garments[g++].vertex_count)
         for (int i = 0; i < b->garments[g].stitch_count; i++, stitch++)
-            if (b->welded && b->welded[stitch])
+            if (b->welded && b->welded[stitch] & TOILE_STITCH_WELDED)
                 toile_join(b->knot, base + b->garments[g].stitches[i].a, base + b->garments[g].stitches[i].b);
     for (int v = 0; v < b->vertex_count; v++)
         b->knot[v] = toile_join_find(b->knot, v);
@@ -680,7 +750,7 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
         for (int c = 0; c < 3; c++) {
             int p = b->place[b->triangle[3 * i + c]];
             t->vertex[c][i] = p;
-            double share = t->area[i] / 3;
+            double share = b->fullness[i] * t->area[i] / 3;
             m->mass[p] += share * f->density;
             m->area[p] += share;
             m->air_area[p] += share * f->air;
@@ -1365,7 +1435,7 @@ toile_status toile_model_build_welded(toile_memory *memory, const toile_settings
         goto out;
     }
     if ((status = gather_faces(&b, error)) != TOILE_OK || (status = gather_folds(&b, error)) != TOILE_OK ||
-        (status = apply_maps(&b, error)) != TOILE_OK)
+        (status = apply_maps(&b, error)) != TOILE_OK || (status = gather_seams(&b, error)) != TOILE_OK)
         goto out;
     if (m->springs_used && (status = add_springs(&b, error)) != TOILE_OK)
         goto out;
@@ -1399,6 +1469,7 @@ out:
     toile_free(memory, b.sewn);
     toile_free(memory, b.triangle);
     toile_free(memory, b.uv);
+    toile_free(memory, b.fullness);
     toile_free(memory, b.panel);
     toile_free(memory, b.quad_of);
     toile_free(memory, b.quad);

@@ -107,7 +107,10 @@ typedef struct toile_model {
 toile_status toile_model_build(toile_memory *memory, const toile_settings *settings, const toile_fabric *fabrics,
                                const toile_garment *garments, int garment_count, toile_model **model,
                                toile_error *error);
-/* The same with stitches that are welded: a flag for each over all garments, in their order; null: none is. */
+/* What has become of a stitch: its seam is drawn together, its two vertices are one. */
+enum { TOILE_STITCH_WELDED = 1, TOILE_STITCH_GATHERED = 2 };
+
+/* The same with stitches that are sewn: flags for each over all garments, in their order; null: none is. */
 toile_status toile_model_build_welded(toile_memory *memory, const toile_settings *settings, const toile_fabric *fabrics,
                                       const toile_garment *garments, int garment_count, const unsigned char *welded,
                                       toile_model **model, toile_error *error);

@@ -1,7 +1,7 @@
-/* Welding: between frames, pairs of stitches that have met become one particle, and released seams come apart. The model
- * is built anew for what is welded now, and the state carried over vertex by vertex: a new particle has the mean position
- * and velocity of those it is made of, weighted by their masses, so that momentum and centre of mass stay. Particles that
- * did not change keep their bits.
+/* Welding: between frames, seams whose time is up are gathered (model.c), pairs of stitches that have met become one
+ * particle, and released seams come apart. The model is built anew for that, and the state carried over vertex by vertex: a
+ * new particle has the mean position and velocity of those it is made of, weighted by their masses, so that momentum and
+ * centre of mass stay. Particles that did not change keep their bits.
  *
  * A saved state begins with what is welded, so that a restored one is of the same particles. */
 #include "sew.h"
@@ -23,12 +23,14 @@ static double gap_of(const toile_sim *sim, int a, int b) {
     return sqrt((q[0] - p[0]) * (q[0] - p[0]) + (q[1] - p[1]) * (q[1] - p[1]) + (q[2] - p[2]) * (q[2] - p[2]));
 }
 
-/* Is the stitch to be welded for the frame that begins now? */
-static bool is_due(const toile_sim *sim, const toile_seam *seam, bool welded, double gap, double length) {
+/* What the stitch is to be in the frame that begins now. */
+static unsigned char due_flags(const toile_sim *sim, const toile_seam *seam, unsigned char flags, double gap, double length) {
     double time = sim->state.time + 1e-9;
     if (time >= seam->release)
-        return false;
-    return welded || (time >= sim->begin_time + seam->begin + seam->duration && gap <= fmin(MET_SHARE * length, MET_MOST));
+        return 0;
+    if (time >= sim->begin_time + seam->begin + seam->duration)
+        flags |= TOILE_STITCH_GATHERED | (gap <= fmin(MET_SHARE * length, MET_MOST) ? TOILE_STITCH_WELDED : 0);
+    return flags;
 }
 
 int toile_sim_open_stitches(const toile_sim *sim, double *widest) {
@@ -37,7 +39,7 @@ int toile_sim_open_stitches(const toile_sim *sim, double *widest) {
     for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
         for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
             const toile_stitch *s = &sim->garments[g].stitches[i];
-            if (sim->welded[stitch] || sim->state.time + 1e-9 >= sim->garments[g].seams[s->seam].release)
+            if (sim->welded[stitch] & TOILE_STITCH_WELDED || sim->state.time + 1e-9 >= sim->garments[g].seams[s->seam].release)
                 continue;
             open++;
             most = fmax(most, gap_of(sim, base + s->a, base + s->b));
@@ -153,8 +155,8 @@ toile_status toile_sim_sew(toile_sim *sim, toile_error *error) {
     for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
         for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
             const toile_stitch *s = &sim->garments[g].stitches[i];
-            bool due = is_due(sim, &sim->garments[g].seams[s->seam], sim->welded[stitch], gap_of(sim, base + s->a, base + s->b),
-                              sim->garments[g].stitch_lengths[i]);
+            unsigned char due = due_flags(sim, &sim->garments[g].seams[s->seam], sim->welded[stitch],
+                                          gap_of(sim, base + s->a, base + s->b), sim->garments[g].stitch_lengths[i]);
             changed = changed || due != sim->welded[stitch];
             sim->next_welded[stitch] = due;
         }
@@ -214,7 +216,7 @@ toile_status toile_sim_state_read(toile_sim *sim, const void *bytes, size_t size
                           toile_sim_state_bytes(sim));
     const unsigned char *flags = bytes;
     for (int i = 0; i < sim->stitch_count; i++)
-        if (flags[i] > 1)
+        if (flags[i] > (TOILE_STITCH_WELDED | TOILE_STITCH_GATHERED))
             return toile_fail(error, TOILE_FORMAT, "the saved state has an impossible seam: it is damaged");
     bool other = sim->stitch_count && memcmp(flags, sim->welded, (size_t)sim->stitch_count) != 0;
     toile_status status = other || sim->maps_changed ? toile_sim_rebuild(sim, flags, error) : TOILE_OK;

@@ -119,8 +119,12 @@ def test_import_makes_a_scene(folder):
     assert content["colliders"][0]["obj"] == "figure.obj", content["colliders"]
     held = [pin["select"]["panel_edges"][0] for pin in content["pins"]]
     assert {(h["panel"], h["edge"]) for h in held} == {("front", 2), ("back", 1)}, held
-    up = content["pins"][0]["motion"]["keys"][1]["translate"][2]
-    assert abs(up - (1.7 * 0.71 - 1.0)) < 0.03, f"waists go where an egg is narrowest above its middle; up by {up}"
+    for pin, panel in zip(content["pins"], garment["panels"]):
+        up = pin.get("motion", {"keys": [0, {"translate": [0, 0, 0]}]})["keys"][1]["translate"][2]
+        waist = panel["place"]["origin"][1] + 0.4 + up
+        assert abs(waist - 1.7 * 0.71) < 0.03, f"waists are where an egg is narrowest above its middle, not at {waist}"
+        assert abs(up) < 0.02, f"the panel starts there already, but goes up by {up}"
+        assert pin["stiffness"] > 0, "seams are stronger"
     assert content["settings"]["gravity_delay"] > 0
     front = garment["panels"][0]
     assert abs(front["outline"][1]["from"][0] - 0.52) < 1e-9, "centimetres became metres"
@@ -128,6 +132,44 @@ def test_import_makes_a_scene(folder):
     assert front["place"]["bend"]["radius"] > 0, "bent around the figure"
     assert "2 panels, 2 seams" in done.stdout, done.stdout
     assert "warning" not in done.stderr, done.stderr
+
+
+def dress():
+    """The tube with a bodice as wide, 20 cm too long: its lower edge is sewn to the waist."""
+    made = tube()
+    panels, stitches = made["pattern"]["panels"], made["pattern"]["stitches"]
+    for name, z in (("upper_front", 30), ("upper_back", -30)):
+        side = 1 if z > 0 else -1
+        edges = [{"endpoints": [i, (i + 1) % 4]} for i in range(4)]
+        points = [[0, 0], [60, 0], [60, 40], [0, 40]][::side]
+        panels[name] = {"translation": [-30, 101, z], "rotation": [0, 0, 0], "vertices": points, "edges": edges}
+    stitches += [[{"panel": "upper_front", "edge": 1}, {"panel": "upper_back", "edge": 1}],
+                 [{"panel": "upper_front", "edge": 3}, {"panel": "upper_back", "edge": 3}],
+                 [{"panel": "upper_front", "edge": 0}, {"panel": "front", "edge": 2}],
+                 [{"panel": "upper_back", "edge": 2}, {"panel": "back", "edge": 1}]]
+    return made
+
+
+def test_what_is_too_long_hangs_over_the_waist(folder):
+    scene, content, _ = imported(folder, dress(), "--edge-length", "0.04")
+    garment = content["garments"][0]
+    assert [m["select"]["panels"] for m in garment["maps"]] == [["upper_front"], ["upper_back"]], garment["maps"]
+    assert all(m["property"] == "scale_u" and m["value"] < 0.7 and m["keys"][-1]["value"] == 0 for m in garment["maps"])
+    frames = [s["frames"] for s in garment["seams"]]
+    assert frames[4][0] >= frames[0][1] and frames[4] == frames[5] and frames[0] == frames[3], frames
+    cache = os.path.join(folder, "start.h5")
+    bake(scene, cache, 1)
+    frame = json.loads(run("verify", cache, "--json").stdout)["frames"][0]
+    assert frame["collider_pairs"] == 0 and frame["cloth_pairs"] == 0 and frame["inside_colliders"] == 0, frame
+    # the bodice starts around the skirt, not within it
+    import h5py
+    import numpy as np
+    with h5py.File(cache) as file:
+        g = file["garments/garment"]
+        x, tri, panel = g["positions"][0], g["triangles"][:], g["triangle_panels"][:]
+    far = [np.abs(x[np.unique(tri[panel == k])]) for k in range(4)]
+    low = lambda k: far[k][far[k][:, 2] < 1.15][:, 1].max()
+    assert low(2) > low(0) and low(3) > low(1), [low(k) for k in range(4)]
 
 
 def test_import_starts_outside_and_is_the_same_twice(folder):
@@ -280,6 +322,8 @@ def test_scenes_that_are_refused(folder):
     refuse([square("fine", edge_length=1e-7)], says=['panel "fine"', "edge_length larger"])
     refuse([square("hole", holes=[[{"from": [1, 1]}, {"from": [1.1, 1]}, {"from": [1, 1.1]}]])], says=["holes[0]", "no hole inside"])
     refuse([one], says="panel_edges", pins=[{"garment": "g", "select": {"panel_edges": side("one", "bottom")}}])
+    box = {"box": [[-9, -9, -9], [9, 9, 9]], "panels": ["two"]}
+    refuse([one], says=['select.panels[0]: found "two"', "no such panel"], pins=[{"garment": "g", "select": box}])
     grid = {"name": "g", "grid": {"size": [1, 1]}, "seams": []}
     fails(3, "bake", write(folder, "grid.json", {"toile": 1, "garments": [grid]}), "-o", os.path.join(folder, "x.h5"),
           says='goes only with "panels"')

@@ -115,6 +115,8 @@ static void usual_seams(toile_seam seams[2]) {
 
 static const char *const MODELS[] = {"continuum", "springs"};
 
+static uint64_t run(toile_world *w, int frames, uint64_t *hashes);
+
 static void closes(void) {
     tube t;
     toile_seam seams[2];
@@ -194,6 +196,38 @@ static void weld_keeps_momentum(void) {
         CHECK(fabs(centre[k] - start[k]) < 1e-15, "centre %.17g, was %.17g", centre[k], start[k]);
     }
     toile_destroy(w);
+}
+
+/* A side that is a third longer than what it is sewn to is gathered: the seam becomes as long as the shorter one. */
+static void gathers(void) {
+    tube t;
+    toile_seam seams[2];
+    make_tube(&t, 0.2);
+    usual_seams(seams);
+    for (int v = PANEL; v < 2 * PANEL; v++)
+        t.positions[3 * v + 2] = 0.15 + 4.0 / 3 * (t.positions[3 * v + 2] - 0.15);
+    for (int f = (NU - 1) * (NV - 1); f < 2 * (NU - 1) * (NV - 1); f++)
+        for (int c = 0; c < 4; c++)
+            t.uv[8 * f + 2 * c + 1] *= 4.0 / 3;
+    for (int m = 0; m < 2; m++) {
+        toile_world *w = world_of(&t, MODELS[m], "1", seams, "0,0,0");
+        toile_sim *sim = toile_world_sim(w);
+        double x[3 * 2 * PANEL], widest, mass[2] = {0, 0}, length[2] = {0, 0};
+        for (int i = 0; i < sim->model->particle_count; i++)
+            mass[0] += sim->model->mass[i];
+        run(w, 60, NULL);
+        CHECK(toile_sim_open_stitches(sim, &widest) == 0, "%s: open by %g m", MODELS[m], widest);
+        for (int i = 0; i < sim->model->particle_count; i++)
+            mass[1] += sim->model->mass[i];
+        CHECK(fabs(mass[1] - mass[0]) < 1e-12 * mass[0], "%s: mass %.17g before, %.17g after", MODELS[m], mass[0], mass[1]);
+        toile_get_positions(w, 0, x);
+        for (int side = 0; side < 2; side++)
+            for (int j = 0; j + 1 < NV; j++)
+                length[side] += distance(x + 3 * at(0, side * (NU - 1), j), x + 3 * at(0, side * (NU - 1), j + 1));
+        printf("  %s: seams of 0.3 and 0.4 m are %.4f and %.4f m long\n", MODELS[m], length[0], length[1]);
+        CHECK(fmax(length[0], length[1]) < 0.3 * 1.03, "%s: the seam is %g m long", MODELS[m], fmax(length[0], length[1]));
+        toile_destroy(w);
+    }
 }
 
 /* Three at one place, two by two: one particle. */
@@ -495,6 +529,7 @@ static void refusals(void) {
 int main(int argc, char **argv) {
     RUN(closes);
     RUN(weld_keeps_momentum);
+    RUN(gathers);
     RUN(t_junction);
     RUN(release);
     RUN(same_bits);
