@@ -25,7 +25,7 @@
  * than this is not found (m). */
 #define REACH 0.05
 
-/* Drag of gripping, in masses per step: the strip over a cylinder neither creeps nor holds too much from 1 to 10. */
+/* Drag of gripping, in masses per time_step: the strip over a cylinder neither creeps nor holds too much from 1 to 10. */
 #define GRIP 3
 /* Friction below this share of its limit sticks. Nearer to it particles stick that will not hold; further off they creep. */
 #define STICKS 0.8
@@ -116,7 +116,7 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     found->turning = 0;
     if (found->mode == TOILE_TOUCH_GRIP) { /* the drag is in the system: force_external.c */
         double away = dot(touch->direction, hit->normal); /* the surface may have turned */
-        found->turning = GRIP * mass / h;
+        found->turning = GRIP * mass / set->time_step;
         for (int k = 0; k < 3; k++) {
             found->direction[k] = touch->direction[k] - away * hit->normal[k];
             friction[k] = -found->direction[k];
