@@ -116,10 +116,11 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     found->turning = 0;
     if (found->mode == TOILE_TOUCH_GRIP) { /* the drag is in the system: force_external.c */
         double away = dot(touch->direction, hit->normal); /* the surface may have turned */
+        double limit = solid->friction_static * sim->model->friction[i] * found->force;
         found->turning = GRIP * mass / set->time_step;
         for (int k = 0; k < 3; k++) {
             found->direction[k] = touch->direction[k] - away * hit->normal[k];
-            friction[k] = -found->direction[k];
+            friction[k] = -limit * found->direction[k];
         }
     }
     if (found->mode != TOILE_TOUCH_SLIDE)
@@ -241,15 +242,16 @@ void toile_set_constraints(toile_sim *sim, double h) {
     c->chunk_begin[pattern->chunk_count] = c->count;
 }
 
-/* After a step in which it gripped: friction is what it was and what the drag took. */
-static void update_grip(const toile_found *found, const double slip[3], double limit, toile_touch *touch) {
-    double f[3], size;
+/* After a step in which it gripped: friction is what it was (`before`, of which found->direction is a share) and what the drag
+ * took; kept as share of its limit, so that it goes with the normal force. */
+static void update_grip(const toile_found *found, const double slip[3], double before, double limit, toile_touch *touch) {
+    double share[3], size;
     for (int k = 0; k < 3; k++)
-        f[k] = found->direction[k] + found->turning * slip[k];
-    size = sqrt(dot(f, f));
-    touch->mode = size > limit ? TOILE_TOUCH_SLIDE : size < STICKS * limit ? TOILE_TOUCH_STICK : TOILE_TOUCH_GRIP;
+        share[k] = limit > 0 ? (before * found->direction[k] + found->turning * slip[k]) / limit : 0;
+    size = sqrt(dot(share, share));
+    touch->mode = !(limit > 0) || size > 1 ? TOILE_TOUCH_SLIDE : size < STICKS ? TOILE_TOUCH_STICK : TOILE_TOUCH_GRIP;
     for (int k = 0; k < 3; k++)
-        touch->direction[k] = touch->mode == TOILE_TOUCH_STICK ? 0 : touch->mode == TOILE_TOUCH_GRIP ? f[k] : f[k] / size;
+        touch->direction[k] = touch->mode == TOILE_TOUCH_STICK ? 0 : share[k] / (size > 1 ? size : 1);
 }
 
 void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
@@ -283,7 +285,7 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
         memset(touch->direction, 0, sizeof touch->direction);
         double hold = sqrt(dot(tangent, tangent)), limit = solid->friction_static * sim->model->friction[i] * normal;
         if (found->mode == TOILE_TOUCH_GRIP) {
-            update_grip(found, slip, limit / h, touch);
+            update_grip(found, slip, solid->friction_static * sim->model->friction[i] * found->force, limit / h, touch);
         } else if (found->mode == TOILE_TOUCH_STICK) {
             if (hold > limit) {
                 touch->mode = TOILE_TOUCH_SLIDE;
@@ -292,8 +294,8 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
             }
         } else if (dot(slip, found->direction) <= 0 && solid->friction_kinetic > 0) {
             touch->mode = grips ? TOILE_TOUCH_GRIP : TOILE_TOUCH_STICK;
-            for (int k = 0; grips && k < 3; k++)
-                touch->direction[k] = -w->friction[4 * (size_t)i + (size_t)k];
+            for (int k = 0; grips && k < 3; k++) /* from kinetic friction on, as share of static */
+                touch->direction[k] = solid->friction_kinetic / solid->friction_static * found->direction[k];
         } else {
             memcpy(touch->direction, found->direction, sizeof touch->direction);
         }

@@ -13,8 +13,8 @@ typedef struct toile_touch {
     int32_t solid;       /* -1: none */
     int32_t mode;
     double force;        /* normal force of the last step, N: friction of the next */
-    double direction[3]; /* of sliding, or of the pull that made it slide, unit; gripping: friction turned
-                          * round, N; 0 if none */
+    double direction[3]; /* of sliding, or of the pull that made it slide, unit; gripping: of friction, as share of its
+                          * limit; 0 if none */
     /* of a particle that touches no collider, if layers press it (self.c): force is what friction owes it, direction[0] the
      * normal impulse guessed in the last step, both N s */
 } toile_touch;
