@@ -4,7 +4,7 @@
 #include <string.h>
 
 typedef struct slide {
-    double drift, acceleration; /* m after 2 s; m/s^2 between 0.5 and 1.5 s */
+    double drift, acceleration; /* m after 2 s; m/s^2 between 0.25 and 0.75 s */
 } slide;
 
 typedef enum surface { PLANE_SURFACE, MESH_SURFACE, CLOTH_SURFACE, SURFACES } surface;
@@ -73,15 +73,15 @@ static slide incline(validation *v, int model, surface on, double mu, double ang
             }
         if (f == 0)
             start = at;
-        if (f == 60 || f == 180)
-            speed[f == 180] = w;
+        if (f == 30 || f == 90)
+            speed[f == 90] = w;
         end = at;
         if (f < 240)
             trial_advance(&s, 1);
     }
     bool bad = s.bad;
     trial_close(&s);
-    return bad ? (slide){NAN, NAN} : (slide){end - start, speed[1] - speed[0]};
+    return bad ? (slide){NAN, NAN} : (slide){end - start, (speed[1] - speed[0]) / 0.5};
 }
 
 /* How far the end of the long side of a strip over a cylinder of 96 sides moves in 1.5 s at most, in radii. It starts in place,
