@@ -157,10 +157,6 @@ void validation_friction(validation *v) {
                        fast = G * (sin(steep) - mu * cos(steep));
                 static const char *const SHAPES[] = {"plane", "mesh", "cloth"};
                 const char *shape = SHAPES[on];
-                v->nature = m == SPRINGS ? "connections hold nothing in compression: particles settle and "
-                                           "stick one by one before the sheet "
-                                           "moves as one"
-                                         : NULL;
                 validation_band(
                     v, "f", m, experiment_text("%s, mu %g, 0.5 deg below: drift in 2 s, mm", shape, mu),
                     1000 * fabs(incline(v, m, on, mu, critical - 0.5 * degree).drift), -INFINITY, 1);
@@ -168,7 +164,6 @@ void validation_friction(validation *v) {
                     v, "f", m,
                     experiment_text("%s, mu %g, 0.5 deg above: distance in 2 s / expected", shape, mu),
                     incline(v, m, on, mu, above).drift / creep, 0.5, 1.5);
-                v->nature = NULL;
                 double found = incline(v, m, on, mu, steep).acceleration;
                 validation_within(v, "f", m,
                                   experiment_text("%s, mu %g, 10 deg above: acceleration", shape, mu), found,
