@@ -25,7 +25,7 @@
  * than this is not found (m). */
 #define REACH 0.05
 
-/* Drag of gripping, in masses per time_step: the strip over a cylinder neither creeps nor holds too much from 1 to 10. */
+/* Drag of gripping, in masses per time_step: chosen on the strip over a cylinder; 1 and 2 did as well. */
 #define GRIP 3
 /* Friction below this share of its limit sticks. Nearer to it particles stick that will not hold; further off they creep. */
 #define STICKS 0.8

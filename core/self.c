@@ -14,7 +14,7 @@
 /* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
 #define LIFT 20.0
 /* Friction is made from a guess of the normal force; what the guess was wrong by is owed to the next step, up to this share of
- * the guess (from 0.4 to 0.7 slopes hold and slide as they should; more is kicks at a landing). */
+ * the guess. Chosen on slopes: at 0 they slide half as far as they should, at 0.7 springs creep 2 mm, at 1 sheets do. */
 #define OWED_MOST 0.5
 /* Gap in thicknesses below which layers count as crushed. */
 #define CRUSHED 0.8
