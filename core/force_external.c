@@ -112,6 +112,15 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
             g[2] -= c * (a[0] * a[2] + d[0] * d[2]), g[3] += c * (1 - a[1] * a[1] - d[1] * d[1]);
             g[4] -= c * (a[1] * a[2] + d[1] * d[2]), g[5] += c * (1 - a[2] * a[2] - d[2] * d[2]);
         }
+        if (turning && slide->solid >= 0 && slide->mode == TOILE_TOUCH_GRIP) {
+            const double *a = slide->normal, *u = slide->surface;
+            double c = slide->turning, away = (vi[0] - u[0]) * a[0] + (vi[1] - u[1]) * a[1] + (vi[2] - u[2]) * a[2];
+            for (int k = 0; k < 3; k++)
+                f[k] -= c * (vi[k] - u[k] - away * a[k]);
+            c *= h;
+            g[0] += c * (1 - a[0] * a[0]), g[1] -= c * a[0] * a[1], g[2] -= c * a[0] * a[2];
+            g[3] += c * (1 - a[1] * a[1]), g[4] -= c * a[1] * a[2], g[5] += c * (1 - a[2] * a[2]);
+        }
         if (gusts) {
             double way = (xi[0] + xi[1] + xi[2]) / sqrt(3.0);
             double wave = sin(2 * 3.14159265358979323846 * (set->gust_frequency * time - way / set->gust_wavelength));

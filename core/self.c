@@ -13,6 +13,9 @@
 #define STIFFNESS_MAX 20000.0
 /* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
 #define LIFT 20.0
+/* Friction is made from a guess of the normal force; what the guess was wrong by is owed to the next step, up to this share of
+ * the guess. Chosen on slopes: at 0 they slide half as far as they should, at 0.7 springs creep 2 mm, at 1 sheets do. */
+#define OWED_MOST 0.5
 /* Gap in thicknesses below which layers count as crushed. */
 #define CRUSHED 0.8
 /* Share of what is missing to thickness that is given back in a step, and how fast at most, m/s. */
@@ -199,13 +202,27 @@ static bool most_did(const toile_sim *sim, const toile_press *press, int bit) {
     return votes > 0;
 }
 
+/* What friction owes the contacts of these particles, in parts of the guess. */
+static double owed(const toile_sim *sim, const toile_press *press) {
+    double sum = 0, weight = 0;
+    for (int i = 0; i < 4; i++) {
+        int p = press->pair.point[i];
+        if (p >= sim->self.skin.cloth_points || sim->state.touch[p].solid >= 0 || !(sim->state.touch[p].direction[0] > 0))
+            continue;
+        sum += fabs(press->weight[i]) * sim->state.touch[p].force / sim->state.touch[p].direction[0];
+        weight += fabs(press->weight[i]);
+    }
+    return weight > 0 ? fmin(fmax(sum / weight, -OWED_MOST), OWED_MOST) : 0;
+}
+
 /* After the step: which contacts slide, which press? A particle goes with the contacts that press it most. */
 static void remember_sliding(toile_sim *sim) {
     toile_self *s = &sim->self;
     const toile_couplings *c = &s->couplings;
-    double *votes = s->zone_way, *pressed = votes + sim->model->particle_count;
+    double *votes = s->zone_way, *pressed = votes + sim->model->particle_count, *guessed = pressed + sim->model->particle_count,
+           *owing = guessed + sim->model->particle_count;
     for (int r = 0; r < c->row_count; r++)
-        votes[c->row[r]] = pressed[c->row[r]] = 0;
+        votes[c->row[r]] = pressed[c->row[r]] = guessed[c->row[r]] = owing[c->row[r]] = 0;
     for (int i = 0; i < c->count; i++) {
         const toile_coupling *item = &c->item[i];
         double u[3], slip[3];
@@ -223,10 +240,20 @@ static void remember_sliding(toile_sim *sim) {
             if (item->particle[a] >= 0) {
                 votes[item->particle[a]] += (slides ? 1 : -1) * fmax(force, 0) * fabs(item->weight[a]);
                 pressed[item->particle[a]] += force * fabs(item->weight[a]);
+                guessed[item->particle[a]] += item->guess * fabs(item->weight[a]);
+                owing[item->particle[a]] += item->used >= 0 ? (force - item->used) * fabs(item->weight[a]) : 0;
             }
     }
-    for (int r = 0; r < c->row_count; r++)
-        sim->state.touch[c->row[r]].mode |= (votes[c->row[r]] > 0 ? TOILE_TOUCH_RUB : 0) | (pressed[c->row[r]] > 0 ? TOILE_TOUCH_PRESSED : 0);
+    for (int r = 0; r < c->row_count; r++) {
+        int p = c->row[r];
+        toile_touch *touch = &sim->state.touch[p];
+        touch->mode |= (votes[p] > 0 ? TOILE_TOUCH_RUB : 0) | (pressed[p] > 0 ? TOILE_TOUCH_PRESSED : 0);
+        if (touch->solid < 0) {
+            double most = OWED_MOST * guessed[p];
+            touch->force = fmin(fmax(touch->force + owing[p], -most), most);
+            touch->direction[0] = guessed[p];
+        }
+    }
 }
 
 /* Keeps the pair of a contact from coming nearer than thickness within the step; v are the velocities it is linear about. */
@@ -261,7 +288,8 @@ static bool press_apart(toile_sim *sim, const toile_press *press, const double *
     double stiffness = fmin(STIFFNESS * (near > 1 ? near * near : 1), STIFFNESS_MAX) / yielding;
     /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
     double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
-    double force = stiffness * fmax(target, 0) + fmax(blow, 0), slip[3], still, sliding, turning = 0;
+    double guess = stiffness * fmax(target, 0) + fmax(blow, 0), force = guess * (1 + owed(sim, press));
+    double slip[3], still, sliding, turning = 0;
     friction_of(sim, &press->pair, &still, &sliding);
     for (int k = 0; k < 3; k++)
         slip[k] = u[k] - approach * n[k];
@@ -275,6 +303,7 @@ static bool press_apart(toile_sim *sim, const toile_press *press, const double *
     memset(c, 0, sizeof *c);
     memcpy(c->normal, n, sizeof c->normal);
     c->stiffness = stiffness, c->target = target, c->grip = grip, c->friction = still;
+    c->guess = guess, c->used = slides ? force : -1;
     if (slides) { /* friction turns with the slip, see contact.c */
         turning = fmin(sliding * force / speed, grip);
         for (int k = 0; k < 3; k++)

@@ -57,9 +57,9 @@ typedef struct toile_found {
     double normal[3];
     double surface[3];  /* velocity of the surface, m/s */
     double force;       /* normal force to take for friction, N */
-    double turning;     /* sliding: resistance to velocity across the direction of slip, kg/s */
+    double turning;     /* resistance to slip, kg/s: sliding, across its direction; gripping, in all */
     int solid, mode;
-    double direction[3];
+    double direction[3]; /* as in toile_touch */
 } toile_found;
 
 /* How stiff the explicit parts are, and which elements are explicit (stability.c). */

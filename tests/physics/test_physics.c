@@ -871,6 +871,97 @@ static void friction_springs(void) {
     check_friction("springs", 6);
 }
 
+/* A sheet on one that is held, 0.5 degrees below and above atan(mu) in 2 s and 10 degrees above in 1 s: gravity is tilted. */
+static double on_cloth(const char *model, double mu, double off_degrees, double *acceleration) {
+    enum { SIDE = 9, LONG = 81, WIDE = 16 };
+    double h = 1.0 / 120, angle = atan(mu) + off_degrees * PI / 180, gravity[3] = {G * sin(angle), 0, -G * cos(angle)}, at[241];
+    int held[LONG * WIDE], below;
+    toile_world *w = new_world(model, h, 0.01);
+    must(w, toile_set(w, "self_collision", "on"));
+    set(w, "self_thickness", 0.002);
+    set(w, "self_friction", mu);
+    must(w, toile_set_numbers(w, "gravity", gravity, 3));
+    int fabric = new_fabric(w, 0.2, 4000, 50, 1e-5);
+    sheet s = {ALTERNATE, SIDE, SIDE, {-0.15, -0.15, 0.002}, {0.3, 0, 0}, {0, 0.3, 0}, NULL};
+    add_sheet(w, &s, fabric);
+    must(w, toile_add_grid(w, &(toile_grid){.name = "below", .nu = LONG, .nv = WIDE, .fabric = fabric,
+                                            .diagonals = TOILE_DIAGONALS_ALTERNATE, .origin = {-0.487, -0.283, 0},
+                                            .u_axis = {3.2, 0, 0}, .v_axis = {0, 0.6, 0}}, &below));
+    for (int i = 0; i < LONG * WIDE; i++)
+        held[i] = i;
+    must(w, toile_add_pin(w, &(toile_pin){below, LONG * WIDE, held, {true, true, true}}, NULL));
+    must(w, toile_build(w));
+    int steps = off_degrees > 5 ? 120 : 240;
+    for (int f = 0; f <= steps; f++) {
+        at[f] = 0;
+        for (int i = 0; i < SIDE * SIDE; i++)
+            at[f] += position_of(w, i)[0] / (SIDE * SIDE);
+        if (f < steps)
+            must(w, toile_advance(w, h));
+    }
+    toile_destroy(w);
+    if (acceleration)
+        *acceleration = (at[90] - 2 * at[60] + at[30]) / (30 * h * 30 * h);
+    return at[steps] - at[0];
+}
+
+static void friction_layers(void) {
+    for (int m = 0; m < 2; m++) {
+        double mu = 0.3, above = atan(mu) + 0.5 * PI / 180, steep = atan(mu) + 10 * PI / 180, acceleration;
+        double creep = 2 * G * (sin(above) - mu * cos(above)), holds = on_cloth(MODELS[m], mu, -0.5, NULL);
+        double slides = on_cloth(MODELS[m], mu, 0.5, NULL);
+        on_cloth(MODELS[m], mu, 10, &acceleration);
+        printf("  %s, on cloth, mu %g: %.3f mm 0.5 degrees below, %.1f mm above (expected %.1f)\n", MODELS[m], mu, 1000 * holds,
+               1000 * slides, 1000 * creep);
+        CHECK(fabs(holds) < 0.001, "%s: drift %.4f m", MODELS[m], holds);
+        CHECK(fabs(off(slides, creep)) < 0.2, "%s: %.4f m, expected %.4f", MODELS[m], slides, creep);
+        WITHIN(0.03, acceleration, G * (sin(steep) - mu * cos(steep)), "%s, on cloth, acceleration at + 10 degrees", MODELS[m]);
+    }
+}
+
+/* How far the end of the long side of a strip over a cylinder moves at most from 0.1 to 1 s, in radii. */
+static double capstan(const char *model, double mu, double share) {
+    enum { ROWS = 5 };
+    double radius = 0.05, outer = radius + 0.002, spacing = radius / 6, lift = 2 * mu / (1 + mu * mu), h = 1.0 / 240;
+    double critical = (5 + lift) * exp(mu * PI) + lift, length = (5 + PI + share * critical) * outer, start = 0, most = 0;
+    int n = (int)(length / spacing + 0.5);
+    double bend = 0.005 * 0.2 * G * pow(radius, 3);
+    toile_world *w = new_world(model, h, 0.01);
+    int fabric = new_fabric(w, 0.2, 4000, 50, bend);
+    damping(w, fabric, 0.005, 0.005);
+    sheet s = {ALTERNATE, n + 1, ROWS, {0, 0, 0}, {length, 0, 0}, {0, (ROWS - 1) * spacing, 0}, NULL};
+    add_sheet(w, &s, fabric);
+    toile_collider roll = {.name = "roll", .shape = TOILE_CYLINDER, .friction_static = mu, .friction_kinetic = mu,
+                           .size = {radius, 1}, .rotation = {cos(PI / 4), sin(PI / 4), 0, 0}};
+    must(w, toile_add_collider(w, &roll, NULL));
+    must(w, toile_build(w));
+    for (int i = 0; i <= n; i++)
+        for (int j = 0; j < ROWS; j++) {
+            double at = length * i / n - 5 * outer, *p = position_of(w, i + j * (n + 1)), angle = PI - at / outer;
+            p[0] = at < 0 ? -outer : at > PI * outer ? outer : outer * cos(angle);
+            p[2] = at < 0 ? at : at > PI * outer ? PI * outer - at : outer * sin(angle);
+        }
+    for (int f = 1; f <= 240; f++) {
+        must(w, toile_advance(w, h));
+        double end = column_mean(w, &s, n, 2);
+        if (f == 24)
+            start = end;
+        most = f > 24 ? fmax(most, fabs(end - start) / radius) : 0;
+    }
+    toile_destroy(w);
+    return most;
+}
+
+/* Slips when L_long / R exceeds (L_short / R + c) e^(mu pi) + c, c = 2 mu / (1 + mu^2): the capstan equation with weight. */
+static void friction_capstan(void) {
+    for (int m = 0; m < 2; m++) {
+        double holds = capstan(MODELS[m], 0.3, 0.93), slips = capstan(MODELS[m], 0.3, 1.07);
+        printf("  %s, capstan: moves %.4f radii at 0.93 of the critical length, %.2f at 1.07\n", MODELS[m], holds, slips);
+        CHECK(holds < 0.1, "%s: %.3f radii", MODELS[m], holds);
+        CHECK(slips > 0.3, "%s: %.3f radii", MODELS[m], slips);
+    }
+}
+
 /* ---- 8 contact ---- */
 
 enum { RINGS = 24, SECTORS = 48, BALL_VERTICES = (RINGS - 1) * SECTORS + 2 };
@@ -999,9 +1090,10 @@ static void drape(void) {
             worst = fabs(worst);
             printf("  %s, %s: mesh and primitive differ by %.1f mm at the corners in the mean, %.2f mm at the top\n", MODELS[m],
                    box ? "box" : "ball", 1000 * worst, 1000 * fabs(top[1] - top[0]));
-            CHECK(worst < 0.02, "%s %s: corners differ by %.1f mm", MODELS[m], box ? "box" : "ball", 1000 * worst);
-            /* the edges of a mesh hold cloth between its particles, those of a primitive do not: 2.4 and 3 mm at the box */
-            CHECK(fabs(top[1] - top[0]) < (box ? 0.004 : 0.002), "%s %s: tops differ by %.2f mm", MODELS[m], box ? "box" : "ball",
+            /* and what is drawn around an edge rubs on it, which a primitive's does not: that holds the box's cloth higher */
+            CHECK(worst < (box ? 0.06 : 0.02), "%s %s: corners differ by %.1f mm", MODELS[m], box ? "box" : "ball", 1000 * worst);
+            /* the edges of a mesh hold cloth between its particles, those of a primitive do not: 4.5 and 2.7 mm at the box */
+            CHECK(fabs(top[1] - top[0]) < (box ? 0.006 : 0.002), "%s %s: tops differ by %.2f mm", MODELS[m], box ? "box" : "ball",
                   1000 * fabs(top[1] - top[0]));
             /* the cloth's thickness above the solid; a cloth that bends over an edge bulges before it by some millimetres */
             double above = top[0] - (box ? BOX : BALL);
@@ -1302,6 +1394,8 @@ int main(int argc, char **argv) {
     RUN(catenary);
     RUN(friction);
     RUN(friction_springs);
+    RUN(friction_layers);
+    RUN(friction_capstan);
     RUN(drape);
     RUN(carried);
     RUN(energy);
