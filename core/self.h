@@ -3,7 +3,9 @@
  * Before a solve, pairs that are near and would come nearer than thickness get a coupling (coupling.h): a stiff, damped push
  * along the line between them and friction across it, inside the linear system. After it, the candidate is a straight way from
  * a state without intersections; continuous collision (ccd.h) checks that way. What it still finds goes back into the system;
- * what is left then is pushed apart by impulses (guard.c), or the step is cut. */
+ * what is left then is pushed apart by impulses (guard.c), or the step is cut.
+ *
+ * self.c knows the pairs, press.c makes couplings of them, guard.c checks the way. */
 #ifndef TOILE_SELF_H
 #define TOILE_SELF_H
 
@@ -62,5 +64,23 @@ bool toile_self_missed(struct toile_sim *sim, double h, bool again);
 bool toile_self_guard(struct toile_sim *sim, double h, bool small);
 /* The candidate has become the state. */
 void toile_self_commit(struct toile_sim *sim);
+
+/* ---- between self.c, press.c and guard.c ---- */
+
+/* The distance that a pair keeps, m. */
+double toile_pair_thickness(const struct toile_sim *sim, const toile_pair *pair);
+bool toile_pair_with_solid(const toile_self *self, const toile_pair *pair);
+/* A particle of the cloth against a collider's face: contact.c holds it off. */
+bool toile_pair_held_off(const toile_self *self, const toile_pair *pair);
+/* Do the scene's rules let all particles of the one touch all of the other? */
+bool toile_pair_may_touch(const struct toile_sim *sim, const toile_pair *pair);
+/* Both sides are tangled already: what keeps others apart would keep them together. */
+bool toile_pair_tangled(const toile_self *self, const toile_pair *pair);
+/* Points at the step's begin, and the candidate's (or the state again) at its end. */
+void toile_self_set_points(struct toile_sim *sim, const double *end);
+/* `found`: pairs that are near each other somewhere on that way. */
+void toile_self_search(struct toile_sim *sim);
+/* `near`: of these, those that are near at the end; and who is tangled there. */
+void toile_self_keep_near(struct toile_sim *sim);
 
 #endif
