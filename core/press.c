@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Couplings resist approach with so many times the mass they stop: a layer sinks in by g h^2 / (60 RETURN) under the weight of
- * one like it. As the gap closes they grow stiffer, up to the second number. */
+ * one like it. As the gap closes they grow stiffer, up to the second number in a step of full length. In a shorter one that would
+ * be ever more newtons per metre, when inertia alone gives more already: walls that crush cloth would press it with tons. */
 #define STIFFNESS 60.0
 #define STIFFNESS_MAX 20000.0
 /* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
@@ -108,8 +109,8 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
     toile_coupling *c = toile_couplings_add(sim->memory, &s->couplings);
     if (!c)
         return false;
-    double near = thickness / fmax(press->gap, 1e-3 * thickness);
-    double stiffness = fmin(STIFFNESS * (near > 1 ? near * near : 1), STIFFNESS_MAX) / yielding;
+    double near = thickness / fmax(press->gap, 1e-3 * thickness), part = fmin(h / sim->settings->time_step, 1);
+    double stiffness = fmin(STIFFNESS * (near > 1 ? near * near : 1), fmax(STIFFNESS, STIFFNESS_MAX * part * part)) / yielding;
     /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
     double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
     double force = stiffness * fmax(target, 0) + fmax(blow, 0), slip[3], still, sliding, turning = 0;
