@@ -107,7 +107,7 @@ bool toile_self_missed(toile_sim *sim, double h, bool again) {
         return false;
     s->moved = false;
     toile_self_set_points(sim, sim->work.next_x);
-    toile_self_search(sim);
+    toile_self_search(sim, false);
     find_hits(sim, true);
     sim->frame.hits += s->hit_count;
     if (!again || !s->hit_count)
@@ -264,7 +264,7 @@ bool toile_self_guard(toile_sim *sim, double h, bool small) {
         for (int i = 0; i < s->hit_count; i++)
             push_apart(sim, &s->hit[i]);
         if (pass % 4 == 3) { /* what was pushed may have left where pairs were looked for */
-            toile_self_search(sim);
+            toile_self_search(sim, false);
             find_hits(sim, true);
         } else {
             find_hits(sim, false);
@@ -279,18 +279,18 @@ bool toile_self_guard(toile_sim *sim, double h, bool small) {
         memset(s->touched, 0, (size_t)s->skin.point_count);
         for (int pass = 0; pass < ZONE_PASSES && s->hit_count; pass++) {
             join_zones(sim);
-            toile_self_search(sim);
+            toile_self_search(sim, false);
             find_hits(sim, true);
         }
     }
     /* nothing may hide outside of where it was looked for */
     if (!s->hit_count) {
-        toile_self_search(sim);
+        toile_self_search(sim, false);
         find_hits(sim, true);
     }
     for (size_t i = 0; i < 4 * (size_t)n; i++) {
         double change = s->skin.end[i] - w->next_x[i];
-        w->next_x[i] += change;
+        w->next_x[i] = s->skin.end[i];
         w->next_v[i] += change / h;
         w->solution[i] += change / h;
     }

@@ -181,7 +181,7 @@ void toile_self_find(toile_sim *sim, double h, bool linear) {
         return;
     if (!s->near_known) {
         toile_self_set_points(sim, sim->state.x);
-        toile_self_search(sim);
+        toile_self_search(sim, true);
         toile_self_keep_near(sim);
     }
     if (!linear)

@@ -18,6 +18,9 @@
 /* How near counts as near, in thicknesses. */
 #define NEAR 2.0
 
+/* How far, in edges, points may go before pairs are looked for again. */
+#define DRIFT 0.05
+
 /* How deep inside a solid cloth is still known to be inside, m. */
 #define INSIDE 0.05
 
@@ -82,7 +85,7 @@ static void set_thickness(toile_sim *sim) {
         most = fmax(most, s->thickness[i]);
     }
     bool self = sim->settings->self_collision == TOILE_SELF_ON;
-    s->reach = (toile_reach){self ? NEAR * most : -1, -1};
+    s->reach = (toile_reach){self ? NEAR * most : -1, -1, DRIFT * mean};
     s->voxel = NEAR * most;
     for (int i = 0; i < s->skin.solid_count; i++)
         s->reach.solid = fmax(s->reach.solid, NEAR * collider_gap(sim, i));
@@ -90,7 +93,7 @@ static void set_thickness(toile_sim *sim) {
 
 toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     toile_self *s = &sim->self;
-    s->near_known = false;
+    s->near_known = s->skin.listed = false;
     s->on = wanted(sim);
     if (!s->on || fits(sim))
         return TOILE_OK;
@@ -163,16 +166,13 @@ void toile_self_set_points(toile_sim *sim, const double *end) {
     for (int i = 0; i < skin->solid_count; i++) {
         const toile_solid *solid = &sim->solids[skin->solids[i].solid];
         double *from = skin->begin + 4 * (size_t)skin->solids[i].point_begin, *to = skin->end + 4 * (size_t)skin->solids[i].point_begin;
-        bool same = true;
         for (int p = 0; p < solid->vertex_count; p++)
             for (int k = 0; k < 3; k++) {
                 double a = solid->from_x[3 * p + k], b = solid->to_x[3 * p + k];
-                double here = a == b ? a : (1 - begin) * a + begin * b, there = a != b && moves ? solid->x[3 * p + k] : here;
-                same = same && from[4 * p + k] == here && to[4 * p + k] == there;
+                double here = a == b ? a : (1 - begin) * a + begin * b;
                 from[4 * p + k] = here;
-                to[4 * p + k] = there;
+                to[4 * p + k] = a != b && moves ? solid->x[3 * p + k] : here;
             }
-        skin->solids[i].fitted = skin->solids[i].fitted && same;
     }
 }
 
@@ -214,10 +214,12 @@ static void keep_crossings(toile_sim *sim) {
     skin->crossed.count = kept;
 }
 
-void toile_self_search(toile_sim *sim) {
+void toile_self_search(toile_sim *sim, bool crossings) {
     toile_self *s = &sim->self;
     toile_error error;
-    if (toile_skin_search(&s->skin, sim->model, s->reach, sim->threads, &s->found, &error) != TOILE_OK) {
+    bool same_begin = s->searched == sim->state.time;
+    s->searched = sim->state.time;
+    if (toile_skin_search(&s->skin, sim->model, s->reach, same_begin, crossings, sim->threads, &s->found, &error) != TOILE_OK) {
         sim->trouble = error;
         s->found.count = 0;
     }
@@ -228,9 +230,9 @@ void toile_self_search(toile_sim *sim) {
         if (toile_pair_may_touch(sim, &s->found.pair[i]))
             s->found.pair[kept++] = s->found.pair[i];
     s->found.count = kept;
-    keep_crossings(sim);
+    if (crossings)
+        keep_crossings(sim);
 }
-
 
 /* Particles that are tangled where the search was made for. Where solids hold cloth that has no side left to go to, it may be
  * inside without a triangle that says so. */
@@ -303,8 +305,9 @@ void toile_self_commit(toile_sim *sim) {
     if (!s->on)
         return;
     toile_press_remember(sim);
-    if (s->moved)
-        s->near_known = false; /* the pairs were found on another way */
+    /* who crosses is looked for where that can change: a checked way from a state without crossings ends without */
+    if (s->hit_count || s->crossings[0] || s->crossings[1])
+        s->near_known = false;
     else
         toile_self_keep_near(sim);
 }

@@ -31,6 +31,7 @@ typedef struct toile_self {
     toile_reach reach;       /* how near is near, m */
     toile_pairs near;        /* at the state, sorted */
     bool near_known;
+    double searched;         /* time of the state from which the way led that `found` was last searched for, s */
     toile_voxels voxels;     /* of the cheap mode */
     toile_pairs particles;   /* near each other in it */
     double voxel;            /* m */
@@ -78,8 +79,8 @@ bool toile_pair_may_touch(const struct toile_sim *sim, const toile_pair *pair);
 bool toile_pair_tangled(const toile_self *self, const toile_pair *pair);
 /* Points at the step's begin, and the candidate's (or the state again) at its end. */
 void toile_self_set_points(struct toile_sim *sim, const double *end);
-/* `found`: pairs that are near each other somewhere on that way. */
-void toile_self_search(struct toile_sim *sim);
+/* `found`: pairs that are near each other somewhere on that way; and who crosses at its end, if asked. */
+void toile_self_search(struct toile_sim *sim, bool crossings);
 /* `near`: of these, those that are near at the end; and who is tangled there. */
 void toile_self_keep_near(struct toile_sim *sim);
 
