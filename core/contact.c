@@ -43,9 +43,10 @@ static bool nearest_solid(const toile_sim *sim, int i, const double *p, double w
     for (int s = 0; s < sim->solid_count; s++) {
         const toile_solid *candidate = &sim->solids[s];
         double gap = gap_of(sim, candidate, i);
+        int none = -1, *triangle = s < sim->self.nearest_count ? &sim->self.nearest[i * sim->self.nearest_count + s] : &none;
         toile_hit hit;
         if (!toile_touches_solid(&sim->rules, i, s) ||
-            !toile_solid_nearest(candidate, p, gap + way + reach, gap + way, h, &hit))
+            !toile_solid_nearest_from(candidate, p, gap + way + reach, gap + way, h, triangle, &hit))
             continue;
         if (candidate->side == TOILE_SOLID_BOTH)
             choose_side(sim->state.x + 4 * (size_t)i, h, &hit);

@@ -59,7 +59,7 @@ static bool fits(const toile_sim *sim) {
 void toile_self_free(toile_sim *sim) {
     toile_self *s = &sim->self;
     toile_skin_free(&s->skin);
-    void *blocks[] = {s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
+    void *blocks[] = {s->nearest, s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_couplings_free(sim->memory, &s->couplings);
@@ -110,6 +110,8 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     s->zone = toile_alloc(sim->memory, n, sizeof(int));
     s->zone_way = toile_alloc(sim->memory, 4 * n, sizeof(double));
     s->tangled = toile_alloc(sim->memory, n, 1);
+    s->nearest = toile_alloc(sim->memory, n * (size_t)sim->solid_count, sizeof(int)); /* 0 does as well as any */
+    s->nearest_count = sim->solid_count;
     int usual = toile_skin_usual_pairs(&s->skin);
     s->near.pair = toile_alloc(sim->memory, (size_t)usual, sizeof *s->near.pair);
     s->found.pair = toile_alloc(sim->memory, (size_t)usual, sizeof *s->found.pair);
@@ -117,7 +119,7 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     s->hit = toile_alloc(sim->memory, 1024, sizeof *s->hit);
     s->near.capacity = s->found.capacity = s->time_capacity = usual;
     s->hit_capacity = 1024;
-    bool ok = s->near.pair && s->found.pair && s->time && s->hit && s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
+    bool ok = s->nearest && s->near.pair && s->found.pair && s->time && s->hit && s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
               toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings) &&
               (sim->settings->self_collision != TOILE_SELF_CHEAP ||
                toile_voxels_make(sim->memory, m->particle_count, &s->voxels));

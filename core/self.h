@@ -31,6 +31,9 @@ typedef struct toile_self {
     toile_reach reach;       /* how near is near, m */
     toile_pairs near;        /* at the state, sorted */
     bool near_known;
+    int nearest_count;       /* colliders */
+    int *nearest;            /* triangle of each that was last nearest to a particle, where contact.c looks first,
+                              * (n x nearest_count) */
     double searched;         /* time of the state from which the way led that `found` was last searched for, s */
     toile_voxels voxels;     /* of the cheap mode */
     toile_pairs particles;   /* near each other in it */

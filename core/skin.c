@@ -20,8 +20,9 @@
 /* The triangles around one point: each within 50 degrees of their mean. */
 #define CALM_FAN 0.64
 
-/* Points that drift less than this share of an edge, on both sides, leave calm patches calm. */
-#define DRIFT_SHARE 0.05
+/* Points that drift by no more than this share of the heights of their triangles turn none by more than 8 degrees, which leaves calm
+ * patches calm. Heights, not edges: crushed cloth has triangles like needles, whose normals turn over within nothing. */
+#define DRIFT_SHARE 0.07
 
 /* Kind of a record that is no pair: two triangles that cross. */
 #define CROSSING 2
@@ -160,12 +161,13 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->at = toile_alloc(memory, 4 * points, sizeof(double));
     s->fresh = toile_alloc(memory, points + triangles, 1);
     s->normal = toile_alloc(memory, 4 * triangles, sizeof(float));
+    s->hold = toile_alloc(memory, (size_t)s->cloth_points, sizeof(float));
     s->calm = toile_alloc(memory, (size_t)s->cloth_points, 1);
     s->tangled = toile_alloc(memory, points, 1);
     s->finders = toile_alloc(memory, (size_t)threads, sizeof *s->finders);
     s->finder_count = threads;
     bool ok = s->triangle && s->edge && s->edge_of && s->beside && s->owns && s->point_owner && s->edge_owner && s->solid_of && s->same &&
-              s->mean_edge && s->solids && s->begin && s->end && s->at && s->fresh && s->normal && s->calm && s->tangled && s->finders;
+              s->mean_edge && s->solids && s->begin && s->end && s->at && s->fresh && s->normal && s->hold && s->calm && s->tangled && s->finders;
     if (ok) {
         for (int p = 0; p < s->point_count; p++)
             s->point_owner[p] = -1;
@@ -221,7 +223,7 @@ void toile_skin_free(toile_skin *s) {
         toile_free(s->memory, s->finders[i].pair);
     toile_tree_free(s->memory, &s->tree);
     void *blocks[] = {s->triangle, s->edge, s->edge_of, s->beside, s->owns, s->around_begin, s->around, s->solid_of, s->same, s->mean_edge,
-                      s->solids, s->point_owner, s->edge_owner, s->begin, s->end, s->at, s->fresh, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
+                      s->solids, s->point_owner, s->edge_owner, s->begin, s->end, s->at, s->fresh, s->hold, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(s->memory, blocks[i]);
     memset(s, 0, sizeof *s);
@@ -303,7 +305,7 @@ static bool mark_moved(toile_skin *s, int begin, int end, double drift, bool sam
     for (int p = begin; p < end; p++) {
         const double *x = s->end + 4 * (size_t)p, *from = s->begin + 4 * (size_t)p;
         double *at = s->at + 4 * (size_t)p, now[3], before[3];
-        double most = p < s->cloth_points ? fmin(drift, DRIFT_SHARE * s->mean_edge[p]) : drift;
+        double most = p < s->cloth_points ? fmin(drift, s->hold[p]) : drift;
         sub(x, at, now), sub(from, at, before);
         bool moved = !s->listed || dot(now, now) > most * most || (!same_begin && dot(before, before) > most * most);
         if (moved)
@@ -323,6 +325,22 @@ static bool fan_is_fresh(const toile_skin *s, int p) {
         if (is_fresh(s, s->around[i]))
             return true;
     return false;
+}
+
+/* The least height of the triangles around a point, where they were looked for. */
+static double least_height(const toile_skin *s, int p) {
+    double least = INFINITY;
+    for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++) {
+        const int *v = s->triangle + 3 * s->around[i];
+        double e[3][3], n[3], longest2 = 0;
+        for (int c = 0; c < 3; c++) {
+            sub(s->at + 4 * (size_t)v[(c + 1) % 3], s->at + 4 * (size_t)v[c], e[c]);
+            longest2 = fmax(longest2, dot(e[c], e[c]));
+        }
+        cross(e[0], e[1], n);
+        least = fmin(least, longest2 > 0 ? sqrt(dot(n, n) / longest2) : 0);
+    }
+    return least;
 }
 
 /* New boxes for triangles [begin, begin + tree->count) that have moved. */
@@ -345,8 +363,10 @@ static void refit(toile_skin *s, const toile_model *m, toile_reach reach, bool s
     fit_triangles(s, m, 0, room, &s->tree, threads);
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
     for (int p = 0; p < s->cloth_points; p++)
-        if (fan_is_fresh(s, p))
+        if (fan_is_fresh(s, p)) {
             s->calm[p] = fan_is_calm(s, p);
+            s->hold[p] = (float)(DRIFT_SHARE * least_height(s, p));
+        }
     for (int i = 0; i < s->solid_count; i++) {
         toile_skin_solid *solid = &s->solids[i];
         int end = i + 1 < s->solid_count ? s->solids[i + 1].point_begin : s->point_count;

@@ -56,6 +56,7 @@ typedef struct toile_skin {
     double *at;           /* the ends that pairs were found for, m, (point_count x 4) */
     unsigned char *fresh; /* points, then triangles, that are now elsewhere, (point_count + triangle_count) */
     float *normal;        /* of triangles there, unit, (triangle_count x 4) */
+    float *hold;          /* how far a cloth point may drift before the triangles around it turn, m, (cloth_points) */
     unsigned char *calm;  /* cloth points whose triangles cannot touch each other, (cloth_points) */
     unsigned char *tangled; /* TOILE_TANGLED_... of points whose triangles cross others at the end, (point_count) */
     toile_pairs crossed;    /* those pairs of triangles, (first, second) in the key; unsorted */
@@ -74,8 +75,7 @@ void toile_skin_free(toile_skin *skin);
 typedef struct toile_reach {
     double cloth, solid; /* m; negative: not those */
     double drift;        /* how far points may be from where they were looked for before they are looked for again, m; so much
-                          * more than `reach` is looked for, on both sides. A twentieth of an edge turns no triangle by
-                          * more than the rules for calm cloth leave free */
+                          * more than `reach` is looked for, on both sides */
 } toile_reach;
 
 /* All pairs that may come within `reach` of each other while points move straight from `begin` to `end`, but none of a point or

@@ -38,9 +38,12 @@ void toile_select_half(const double *place, int *order, int count, int axis);
 /* Boxes of the inner nodes above leaves that are fresh, from those of the leaves; which inner nodes are fresh. */
 void toile_tree_refit(toile_tree *tree);
 
+/* All comparisons at once: branches would be guessed wrong half of the time. */
 static inline bool toile_boxes_meet(const toile_box *a, const toile_box *b) {
-    return a->lo[0] <= b->hi[0] && b->lo[0] <= a->hi[0] && a->lo[1] <= b->hi[1] && b->lo[1] <= a->hi[1] &&
-           a->lo[2] <= b->hi[2] && b->lo[2] <= a->hi[2];
+    int meet = 1;
+    for (int k = 0; k < 4; k++) /* the fourth is 0 in all */
+        meet &= (a->lo[k] <= b->hi[k]) & (b->lo[k] <= a->hi[k]);
+    return meet;
 }
 
 #endif
