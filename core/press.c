@@ -30,16 +30,27 @@ static void velocity_of(const toile_sim *sim, int p, const double *v, double out
     memcpy(out, sim->solids[own->solid].velocity + 3 * (size_t)(p - own->point_begin), 3 * sizeof(double));
 }
 
-static void friction_of(const toile_sim *sim, const toile_pair *pair, double *still, double *sliding) {
-    for (int i = 0; i < 4; i++) {
-        int solid = sim->self.skin.solid_of[pair->point[i]];
-        if (solid >= 0) {
-            *still = sim->solids[sim->self.skin.solids[solid].solid].friction_static;
-            *sliding = sim->solids[sim->self.skin.solids[solid].solid].friction_kinetic;
-            return;
-        }
+/* A fabric's factor on one side of a contact: points [begin, end) of its pair. */
+static double fabric_friction(const toile_sim *sim, const toile_press *press, int begin, int end) {
+    double factor = 0;
+    for (int i = begin; i < end; i++)
+        factor += fabs(press->weight[i]) * sim->model->friction[press->pair.point[i]];
+    return factor;
+}
+
+/* Against a collider its own times the fabric's, as on its faces (contact.c); between layers the setting times the geometric mean
+ * of both fabrics': two layers of one fabric have its factor, and which lies on which makes no difference. */
+static void friction_of(const toile_sim *sim, const toile_press *press, double *still, double *sliding) {
+    const toile_skin *skin = &sim->self.skin;
+    int split = toile_pair_kind(&press->pair) == TOILE_CCD_VF ? 1 : 2;
+    int first = skin->solid_of[press->pair.point[0]], second = skin->solid_of[press->pair.point[3]];
+    double mine = first < 0 ? fabric_friction(sim, press, 0, split) : 1, its = second < 0 ? fabric_friction(sim, press, split, 4) : 1;
+    *still = *sliding = sim->settings->self_friction * sqrt(mine * its);
+    if (first >= 0 || second >= 0) {
+        const toile_solid *solid = &sim->solids[skin->solids[first >= 0 ? first : second].solid];
+        *still = solid->friction_static * mine * its;
+        *sliding = solid->friction_kinetic * mine * its;
     }
-    *still = *sliding = sim->settings->self_friction;
 }
 
 /* Did most of the particles of a contact slide, or were they pressed on, in the last step? */
@@ -114,7 +125,7 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
     /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
     double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
     double force = stiffness * fmax(target, 0) + fmax(blow, 0), slip[3], still, sliding, turning = 0;
-    friction_of(sim, &press->pair, &still, &sliding);
+    friction_of(sim, press, &still, &sliding);
     for (int k = 0; k < 3; k++)
         slip[k] = u[k] - approach * n[k];
     double speed = sqrt(dot(slip, slip)), grip = still > 0 ? STIFFNESS / yielding : 0;

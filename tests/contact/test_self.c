@@ -172,6 +172,33 @@ static void finds_all(void) {
     toile_destroy(w);
 }
 
+/* At the end of every frame the list that steps kept up is what a search from nothing finds. */
+static void lists_hold(void) {
+    toile_world *w = layers("1");
+    toile_sim *sim = toile_world_sim(w);
+    toile_self *self = &sim->self;
+    int most = 0, other = 0;
+    for (int frame = 0; frame < 24; frame++) {
+        run(w, 1);
+        int count = self->near.count;
+        toile_pair *kept = malloc(((size_t)count + 1) * sizeof *kept);
+        memcpy(kept, self->near.pair, (size_t)count * sizeof *kept);
+        CHECK(self->near_known, "frame %d: pairs at its end are not known", frame);
+        self->skin.listed = false;
+        toile_self_set_points(sim, sim->state.x);
+        toile_self_search(sim, true);
+        toile_self_keep_near(sim);
+        other += count != self->near.count;
+        for (int i = 0; i < count && count == self->near.count; i++)
+            other += kept[i].key != self->near.pair[i].key;
+        most = count > most ? count : most;
+        free(kept);
+    }
+    CHECK(other == 0, "%d pairs are in one list and not in the other", other);
+    CHECK(most > 100, "only %d pairs were near", most);
+    toile_destroy(w);
+}
+
 /* ---- couplings ---- */
 
 static void couplings_are_a_matrix(void) {
@@ -230,6 +257,30 @@ static void couplings_are_a_matrix(void) {
 }
 
 /* ---- steps ---- */
+
+/* Two layers of cotton, factor 1, of silk, factor 0.6, and silk on cotton. */
+static void fabrics_rub(void) {
+    toile_world *w = layers("1");
+    toile_sim *sim = toile_world_sim(w);
+    int n = sim->model->particle_count, seen = 0, wrong = 0;
+    for (int i = 0; i < n; i++)
+        sim->model->friction[i] = sim->rules.garment[i] ? 0.6 : 1;
+    for (int frame = 0; frame < 12; frame++) {
+        run(w, 1);
+        for (int i = 0; i < sim->self.couplings.count; i++) {
+            const toile_coupling *c = &sim->self.couplings.item[i];
+            int silk = 0, cotton = 0;
+            for (int a = 0; a < 4; a++)
+                if (c->particle[a] >= 0)
+                    *(sim->rules.garment[c->particle[a]] ? &silk : &cotton) += 1;
+            double expected = sim->settings->self_friction * (silk && cotton ? sqrt(0.6) : silk ? 0.6 : 1);
+            wrong += !(fabs(c->friction - expected) < 1e-9);
+            seen += silk && cotton;
+        }
+    }
+    CHECK(wrong == 0 && seen > 100, "%d of %d contacts have another friction than their fabrics'", wrong, seen);
+    toile_destroy(w);
+}
 
 static void same_bits(void) {
     static const char *const THREADS[] = {"1", "2", "3"};
@@ -396,7 +447,9 @@ static void failing_memory(void) {
 
 int main(int argc, char **argv) {
     RUN(finds_all);
+    RUN(lists_hold);
     RUN(couplings_are_a_matrix);
+    RUN(fabrics_rub);
     RUN(rests);
     RUN(cheap);
     RUN(crossing_allowed);
