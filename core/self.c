@@ -59,7 +59,7 @@ static bool fits(const toile_sim *sim) {
 void toile_self_free(toile_sim *sim) {
     toile_self *s = &sim->self;
     toile_skin_free(&s->skin);
-    void *blocks[] = {s->nearest, s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
+    void *blocks[] = {s->nearest, s->clear, s->asked, s->solid_way, s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_couplings_free(sim->memory, &s->couplings);
@@ -91,12 +91,32 @@ static void set_thickness(toile_sim *sim) {
         s->reach.solid = fmax(s->reach.solid, NEAR * collider_gap(sim, i));
 }
 
+/* Nothing is known of where colliders are; how far do they go in this frame? */
+static void forget_clearance(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    memset(s->clear, 0, (size_t)sim->model->particle_count * (size_t)s->nearest_count * sizeof *s->clear);
+    for (int i = 0; i < s->nearest_count && i < sim->solid_count; i++) {
+        const toile_solid *solid = &sim->solids[i];
+        double longest2 = 0;
+        for (int v = 0; v < solid->vertex_count; v++) {
+            double way[3];
+            sub(solid->to_x + 3 * v, solid->from_x + 3 * v, way);
+            longest2 = fmax(longest2, dot(way, way));
+        }
+        s->solid_way[i] = sqrt(longest2);
+    }
+}
+
 toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     toile_self *s = &sim->self;
     s->near_known = s->skin.listed = false;
     s->on = wanted(sim);
-    if (!s->on || fits(sim))
+    if (!s->on)
         return TOILE_OK;
+    if (fits(sim)) {
+        forget_clearance(sim);
+        return TOILE_OK;
+    }
     toile_self_free(sim);
     s->on = true;
     const toile_model *m = sim->model;
@@ -111,6 +131,9 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     s->zone_way = toile_alloc(sim->memory, 4 * n, sizeof(double));
     s->tangled = toile_alloc(sim->memory, n, 1);
     s->nearest = toile_alloc(sim->memory, n * (size_t)sim->solid_count, sizeof(int)); /* 0 does as well as any */
+    s->clear = toile_alloc(sim->memory, n * (size_t)sim->solid_count, sizeof(float));
+    s->asked = toile_alloc(sim->memory, 4 * n, sizeof(double));
+    s->solid_way = toile_alloc(sim->memory, (size_t)sim->solid_count, sizeof(double));
     s->nearest_count = sim->solid_count;
     int usual = toile_skin_usual_pairs(&s->skin);
     s->near.pair = toile_alloc(sim->memory, (size_t)usual, sizeof *s->near.pair);
@@ -119,7 +142,7 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     s->hit = toile_alloc(sim->memory, 1024, sizeof *s->hit);
     s->near.capacity = s->found.capacity = s->time_capacity = usual;
     s->hit_capacity = 1024;
-    bool ok = s->nearest && s->near.pair && s->found.pair && s->time && s->hit && s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
+    bool ok = s->nearest && s->clear && s->asked && s->solid_way && s->near.pair && s->found.pair && s->time && s->hit && s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
               toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings) &&
               (sim->settings->self_collision != TOILE_SELF_CHEAP ||
                toile_voxels_make(sim->memory, m->particle_count, &s->voxels));
@@ -128,6 +151,7 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
         return toile_fail_memory(error, "what keeps cloth off cloth");
     }
     set_thickness(sim);
+    forget_clearance(sim);
     return TOILE_OK;
 }
 

@@ -31,9 +31,12 @@ typedef struct toile_self {
     toile_reach reach;       /* how near is near, m */
     toile_pairs near;        /* at the state, sorted */
     bool near_known;
+    /* what contact.c knows of particles and colliders from when it last asked */
     int nearest_count;       /* colliders */
-    int *nearest;            /* triangle of each that was last nearest to a particle, where contact.c looks first,
-                              * (n x nearest_count) */
+    int *nearest;            /* triangle of each that was nearest: where the next search begins, (n x nearest_count) */
+    float *clear;            /* a mesh's surface is no nearer than this, and the particle is outside, m, (n x nearest_count) */
+    double *asked;           /* where the particle was and which part of the frame it was, (n x 4) */
+    double *solid_way;       /* longest way of a vertex in the frame, m, (nearest_count) */
     double searched;         /* time of the state from which the way led that `found` was last searched for, s */
     toile_voxels voxels;     /* of the cheap mode */
     toile_pairs particles;   /* near each other in it */
