@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -443,7 +444,19 @@ static void on_reader_gone(int number) {
     reader_gone = 1;
 }
 
+/* Threads of OpenMP that wait for each other spin: by gcc's default for milliseconds, longer than the turn the
+ * system gives them on a core. Where another program runs as well (Blender's window, a second bake) the one that
+ * spins then takes the core from the one it waits for: a bake with two threads took three times as long. 1000
+ * turns are some 30 us, enough for the gaps within a step. The library of OpenMP reads this before main, hence
+ * the second start; whoever has set it knows better. */
+static void wait_calmly(char **argv) {
+    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY") || setenv("GOMP_SPINCOUNT", "1000", 0) != 0)
+        return;
+    execv("/proc/self/exe", argv); /* returns only when it cannot: then as it was */
+}
+
 int main(int argc, char **argv) {
+    wait_calmly(argv);
     /* Numbers are written and read with a point everywhere, whatever the user's language. */
     setlocale(LC_ALL, "C");
     signal(SIGPIPE, on_reader_gone);

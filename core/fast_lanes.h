@@ -1,4 +1,4 @@
-/* Four floats for one particle, sixteen for four connections; see lanes.h. */
+/* Four floats for one particle, eight for two connections; see lanes.h. */
 #ifndef TOILE_FAST_LANES_H
 #define TOILE_FAST_LANES_H
 
@@ -8,7 +8,6 @@ typedef float f4 __attribute__((vector_size(16)));
 typedef float f4u __attribute__((vector_size(16), aligned(4)));
 typedef int i4 __attribute__((vector_size(16)));
 typedef float f8 __attribute__((vector_size(32)));
-typedef float f16 __attribute__((vector_size(64)));
 
 TOILE_INLINE f4 f4_set(float a) {
     return (f4){a, a, a, a};
@@ -42,17 +41,13 @@ TOILE_INLINE f4 f4_rows(f4 r0, f4 r1, f4 r2, f4 x) {
     return r0 * f4_set(x[0]) + r1 * f4_set(x[1]) + r2 * f4_set(x[2]);
 }
 
-TOILE_INLINE f16 f16_join(f4 a, f4 b, f4 c, f4 d) {
-    f8 low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
-    f8 high = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+TOILE_INLINE f8 f8_join(f4 a, f4 b) {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
-/* The sum of the four quarters. */
-TOILE_INLINE f4 f16_fold(f16 a) {
-    f8 low = __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7), high = __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
-    f8 s = low + high;
-    return __builtin_shufflevector(s, s, 0, 1, 2, 3) + __builtin_shufflevector(s, s, 4, 5, 6, 7);
+/* The sum of the two halves. */
+TOILE_INLINE f4 f8_fold(f8 a) {
+    return __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
 }
 
 #endif

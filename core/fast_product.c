@@ -1,25 +1,28 @@
 /* Products of the fast solver: y = A x in single precision, and the same in double from the springs' records. */
 #include "fast_kernels.h"
 
-/* Springs of a chunk's rows, four at a time: A x = D x - sum over links of w (w . x_j) + across x_j. */
+/* w (w . x_j) + across x_j of two connections; the fourth number of x is 0, that of the sum is loose. */
+TOILE_INLINE f8 pull_pair(const float *link, const int *column, const float *x) {
+    f8 w = *(const f8 *)link, xj = f8_join(f4_load(x + 4 * (size_t)column[0]), f4_load(x + 4 * (size_t)column[1]));
+    f8 t = w * xj;
+    t += __builtin_shufflevector(t, t, 1, 0, 3, 2, 5, 4, 7, 6);
+    t += __builtin_shufflevector(t, t, 2, 3, 0, 1, 6, 7, 4, 5);
+    return w * t + __builtin_shufflevector(w, w, 3, 3, 3, 3, 7, 7, 7, 7) * xj;
+}
+
+/* Springs of a chunk's rows, four at a time: A x = D x - sum over links of w (w . x_j) + across x_j. Two halves of eight: wider
+ * vectors than the processor has are taken apart on the stack by compilers, ten times slower. */
 static void multiply_links(const toile_fast *f, int begin, int end, const float *x, float *y) {
     const toile_fast_pattern *p = &f->pattern;
     for (int i = begin; i < end; i++) {
         const float *D = f->diagonal + 12 * (size_t)i;
         f4 own = f4_rows(f4_load(D), f4_load(D + 4), f4_load(D + 8), f4_load(x + 4 * (size_t)i));
-        f16 sum = {0};
+        f8 low = {0}, high = {0};
         for (int k = p->link_begin[i]; k < p->link_begin[i + 1]; k += 4) {
-            const int *j = p->link_column + k;
-            f16 w = *(const f16 *)(f->link + 4 * (size_t)k);
-            f16 xj = f16_join(f4_load(x + 4 * (size_t)j[0]), f4_load(x + 4 * (size_t)j[1]), f4_load(x + 4 * (size_t)j[2]),
-                              f4_load(x + 4 * (size_t)j[3]));
-            f16 t = w * xj; /* the fourth of x is 0 */
-            t += __builtin_shufflevector(t, t, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-            t += __builtin_shufflevector(t, t, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-            f16 across = __builtin_shufflevector(w, w, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
-            sum += w * t + across * xj;
+            low += pull_pair(f->link + 4 * (size_t)k, p->link_column + k, x);
+            high += pull_pair(f->link + 4 * (size_t)k + 8, p->link_column + k + 2, x);
         }
-        f4_store(y + 4 * (size_t)i, f4_clean(own - f16_fold(sum)));
+        f4_store(y + 4 * (size_t)i, f4_clean(own - f8_fold(low + high)));
     }
 }
 

@@ -112,8 +112,6 @@ void TOILE_KERNEL(toile_triangles)(const toile_evaluation *at, int begin, int en
 
 /* What gets shorter counts for less: cloth that lands is crowded for a moment and buckles out of it. */
 #define SHRINK_SHARE 0.25
-/* Stretch that is nothing unusual in a moving garment. */
-#define STRETCH_USUAL 0.03
 
 /* |w_u| / b_u and |w_v| / b_v of triangles, or length / rest of stretch springs: what Baraff-Witkin section 7 watches. */
 void TOILE_KERNEL(toile_stretch)(const toile_model *m, const double *x, int begin, int end, const double *before,
@@ -145,7 +143,7 @@ void TOILE_KERNEL(toile_stretch)(const toile_model *m, const double *x, int begi
             if (before) {
                 v8 one = v8_set(1), last = v8_load(before + at), over = v8_max(value[k], one) - 1, under = v8_max(last, one) - 1;
                 /* to grow fast to much more than there was counts for more, or a few steps in a row would add up */
-                v8 grown = (over - under) * v8_max(one, over / v8_max(under, v8_set(STRETCH_USUAL)));
+                v8 grown = (over - under) * v8_max(one, over / v8_max(under, v8_set(TOILE_STRETCH_USUAL)));
                 change = v8_max(v8_max(grown, SHRINK_SHARE * (last - value[k])), change);
             }
             most = v8_max(value[k], most);

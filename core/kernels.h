@@ -25,6 +25,9 @@ typedef struct toile_matrix {
     double *spill;    /* what transposed blocks of a chunk add to rows after it, (spill total x 4) */
 } toile_matrix;
 
+/* Stretch that is nothing unusual in a moving garment. */
+#define TOILE_STRETCH_USUAL 0.03
+
 /* Where and how elements are evaluated. */
 typedef struct toile_evaluation {
     const toile_model *model;
@@ -87,7 +90,8 @@ typedef struct toile_kernels {
     void (*moments)(const toile_model *m, int begin, int end, double *record);
     void (*springs)(const toile_evaluation *at, int begin, int end, double *record);
     /* stretch of each triangle in u and v, or of each stretch spring: largest change against `before` and largest
-     * value; `now` receives the values. Elements [begin, end). */
+     * value; `now` receives the values. Elements [begin, end). Growth from u to o above rest counts as
+     * (o - u) max(1, o / max(u, TOILE_STRETCH_USUAL)). */
     void (*stretch)(const toile_model *m, const double *x, int begin, int end, const double *before, double *now,
                     double *largest_change, double *largest);
     /* rows of one chunk: A and b */

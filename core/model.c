@@ -998,8 +998,37 @@ static void fill_ties(const builder *b, toile_springs *s) {
     }
 }
 
+/* A spring by the places of its ends. */
+typedef struct placed_spring {
+    int first, second, spring;
+} placed_spring;
+
+static int compare_placed(const void *p, const void *q) {
+    const placed_spring *a = p, *b = q;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    if (a->second != b->second)
+        return a->second < b->second ? -1 : 1;
+    return a->spring < b->spring ? -1 : a->spring > b->spring;
+}
+
+/* Springs of each kind in the order of their particles: neighbours in the matrix are neighbours in memory. */
+static placed_spring *place_springs(const builder *b, toile_memory *memory) {
+    placed_spring *order = toile_alloc(memory, (size_t)b->spring_count, sizeof *order);
+    for (int i = 0; order && i < b->spring_count; i++) {
+        int x = b->place[b->spring_pair[2 * i]], y = b->place[b->spring_pair[2 * i + 1]];
+        order[i] = (placed_spring){x < y ? x : y, x < y ? y : x, i};
+    }
+    int begin[] = {0, b->stretch_count, b->axial_count, b->spring_count};
+    for (int kind = 0; order && kind < 3; kind++)
+        if (begin[kind + 1] > begin[kind])
+            qsort(order + begin[kind], (size_t)(begin[kind + 1] - begin[kind]), sizeof *order, compare_placed);
+    return order;
+}
+
 static toile_status make_springs(const builder *b, toile_model *m, toile_error *error) {
     toile_springs *s = &m->springs;
+    placed_spring *order = place_springs(b, m->memory);
     s->stretch_count = b->stretch_count;
     s->axial_count = b->axial_count;
     s->axial_padded = round_up(s->axial_count);
@@ -1010,12 +1039,14 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
     bool ok = (s->tie_seam = ints(m->memory, s->tie_count)) && (s->length = doubles(m->memory, s->padded)) && (s->stiffness = doubles(m->memory, s->padded)) &&
               (s->damping = doubles(m->memory, s->padded)) && (s->curve = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
               (s->vertex[1] = ints(m->memory, s->padded));
-    if (!ok)
+    if (!ok || !order) {
+        toile_free(m->memory, order);
         return toile_fail_memory(error, "the model's springs");
+    }
     for (int k = 0; k < s->padded; k++)
         s->length[k] = 1; /* padding: kernels divide by it */
-    for (int i = 0; i < b->spring_count; i++) {
-        int k = i < b->axial_count ? i : s->axial_padded + i - b->axial_count;
+    for (int at = 0; at < b->spring_count; at++) {
+        int i = order[at].spring, k = at < b->axial_count ? at : s->axial_padded + at - b->axial_count;
         s->vertex[0][k] = b->place[b->spring_pair[2 * i]];
         s->vertex[1][k] = b->place[b->spring_pair[2 * i + 1]];
         s->length[k] = b->spring_value[4 * i];
@@ -1023,6 +1054,7 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
         s->damping[k] = b->spring_value[4 * i + 2];
         s->curve[k] = b->spring_value[4 * i + 3];
     }
+    toile_free(m->memory, order);
     fill_ties(b, s);
     return TOILE_OK;
 }

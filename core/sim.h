@@ -73,6 +73,9 @@ typedef struct toile_stability {
     double implicit_share;             /* mean of the shares */
 } toile_stability;
 
+/* Elements that a step may bring back instead of being cut (limit.c). */
+enum { TOILE_LIMIT_MOST = 512 };
+
 /* Everything derived: may be thrown away between steps. Sized once, no allocation in a step. */
 typedef struct toile_work {
     double *next_x, *next_v;           /* the candidate, (n x 4) */
@@ -89,6 +92,7 @@ typedef struct toile_work {
     double *triangle, *hinge, *spring; /* element records */
     double *stretch, *next_stretch;    /* see kernels.h */
     double *extreme;                   /* per block of elements: largest change, largest value */
+    int over[TOILE_LIMIT_MOST];        /* elements brought back (limit.c): 2 x element + direction */
     toile_assembly assembly;           /* what the matrix was made from */
     toile_matrix matrix;
     double *b, *r, *p, *s, *q, *inverse, *partial;

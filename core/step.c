@@ -10,6 +10,7 @@
  * it or ask for a shorter step. */
 #include "integrate.h"
 
+#include "limit.h"
 #include "pin.h"
 #include "sew.h"
 #include "stability.h"
@@ -26,6 +27,9 @@
 
 /* How often a step is solved again because free particles would end inside a collider. */
 #define CONTACT_PASSES 4
+
+/* How often a candidate's overstretched elements are brought back before the step is cut. */
+#define LIMIT_ROUNDS 3
 
 typedef enum verdict { ACCEPTED, REJECTED, BROKEN } verdict;
 
@@ -65,7 +69,7 @@ static void measure_stretch(toile_sim *sim, const double *x, const double *befor
 }
 
 /* Is the candidate finite, and has no stretch changed drastically? */
-static verdict judge(toile_sim *sim, bool solved, double *largest) {
+static verdict judge(toile_sim *sim, bool solved, double *change, double *largest) {
     toile_work *w = &sim->work;
     int broken = 0;
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1) reduction(| : broken)
@@ -73,9 +77,8 @@ static verdict judge(toile_sim *sim, bool solved, double *largest) {
         broken |= !(fabs(w->next_x[i]) < 1e7) || !(fabs(w->next_v[i]) < 1e7); /* true for NaN */
     if (broken)
         return BROKEN;
-    double change;
-    measure_stretch(sim, w->next_x, w->stretch, w->next_stretch, &change, largest);
-    return solved && change <= sim->settings->stretch_change_max ? ACCEPTED : REJECTED;
+    measure_stretch(sim, w->next_x, w->stretch, w->next_stretch, change, largest);
+    return solved && *change <= sim->settings->stretch_change_max ? ACCEPTED : REJECTED;
 }
 
 static void swap(double **a, double **b) {
@@ -163,7 +166,7 @@ static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, bool las
     return solids || layers;
 }
 
-static verdict step(toile_sim *sim, double h, bool last_chance) {
+static verdict step(toile_sim *sim, double h, bool last_chance, double *change) {
     static bool (*const PROCEDURES[])(toile_sim *, const toile_scheme *, double *) = {
         [TOILE_LINEAR] = step_linear, [TOILE_EXPLICIT] = step_explicit, [TOILE_NEWTON] = step_newton};
     double clock = toile_clock(), largest = 0;
@@ -182,7 +185,10 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
-        v = judge(sim, solved, &largest);
+        v = judge(sim, solved, change, &largest);
+        for (int k = 0; k < LIMIT_ROUNDS && solved && v == REJECTED && scheme.procedure == TOILE_LINEAR &&
+                        toile_limit_stretch(sim, &scheme); k++)
+            v = judge(sim, solved, change, &largest);
         end_stage(sim, STAGE_EVALUATE, &clock);
         if (!worth(v, last_chance) || !contacts_missed(sim, &scheme, pass == CONTACT_PASSES, &clock))
             break;
@@ -191,7 +197,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
         bool clean = toile_self_guard(sim, h, h < 0.3 * sim->settings->time_step);
         end_stage(sim, STAGE_SELF, &clock);
         if (!clean || sim->self.moved)
-            v = judge(sim, solved && clean, &largest);
+            v = judge(sim, solved && clean, change, &largest);
     }
 
     if (worth(v, last_chance)) {
@@ -206,7 +212,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
 }
 
 /* Halve after a failure; after enough successes double again, and wait longer each time that fails. */
-static void adapt(toile_state *s, verdict v) {
+static void adapt(toile_state *s, verdict v, double share) {
     if (v != ACCEPTED) {
         if (s->trying)
             s->patience = s->patience * 2 > PATIENCE_MAX ? PATIENCE_MAX : s->patience * 2;
@@ -216,12 +222,12 @@ static void adapt(toile_state *s, verdict v) {
         s->last_step = 0; /* what led here is no trend: a two-step method begins anew */
         return;
     }
-    s->successes++;
+    s->successes += share < 0.25 ? s->patience : 1;
     if (s->trying) { /* the longer step held */
         s->trying = 0;
         s->patience = 2;
     }
-    if (s->level > 0 && s->successes >= s->patience) {
+    if (s->level > 0 && s->successes >= s->patience && share < 0.35) {
         s->level--;
         s->successes = 0;
         s->trying = 1;
@@ -285,7 +291,8 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
         double remaining = end - s->time, longest = ldexp(fmin(set->time_step, sim->work.stability.step), -s->level);
         double h = remaining / fmax(1, ceil(remaining / longest - 1e-6));
         bool last_chance = h / 2 < set->time_step_min;
-        verdict v = step(sim, h, last_chance);
+        double reached = 0;
+        verdict v = step(sim, h, last_chance, &reached);
         if (v == BROKEN && last_chance) {
             status = toile_fail(error, TOILE_DIVERGED,
                                 "the simulation broke down at %.4f s: numbers became infinite even at a step of %.2g s; "
@@ -298,7 +305,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
             sim->trouble.status = TOILE_OK;
             break;
         }
-        adapt(s, v);
+        adapt(s, v, reached / set->stretch_change_max);
     }
     if (status != TOILE_OK) {
         toile_state_copy(&sim->work.backup, s);

@@ -1,0 +1,129 @@
+/* A step on the tangent stretches what turns fast, and does not know of connections that are slack before it and taut after:
+ * in impacts a handful of elements out of thousands grow by a little too much, and the step would be cut for all. Instead
+ * these are brought back to what is allowed, one after the other (Provot 1995; with velocities, Bridson 2003 section 4.2):
+ * along the gradient of their stretch, by inverse mass, so that momentum is kept; pins do not move, contacts only along their
+ * surface. Where a larger region is overstretched the step is wrong, not an element, and it is cut as before. */
+#include "limit.h"
+#include "kernels.h"
+#include "vec3.h"
+
+#include <math.h>
+
+#define SWEEPS 12 /* over the elements found */
+
+/* Aims a little below what is allowed, so that neighbours that were moved meanwhile do not end above it. */
+#define AIM 0.6
+
+/* Growth, in parts of what is allowed, up to which an element is brought back. */
+#define WORTH 10
+
+/* One direction of a triangle, or a connection: stretch = |sum of weight x|. */
+typedef struct strand {
+    int count, particle[3];
+    double weight[3];
+} strand;
+
+static strand strand_of(const toile_model *m, int e, int direction) {
+    if (m->springs_used) {
+        double w = 1 / m->springs.length[e];
+        return (strand){2, {m->springs.vertex[0][e], m->springs.vertex[1][e]}, {-w, w}};
+    }
+    const toile_triangles *t = &m->triangles;
+    double scale = direction ? t->scale_v[e] : t->scale_u[e];
+    double a = (direction ? t->b1 : t->a1)[e] / scale, b = (direction ? t->b2 : t->a2)[e] / scale;
+    return (strand){3, {t->vertex[0][e], t->vertex[1][e], t->vertex[2][e]}, {-a - b, a, b}};
+}
+
+/* The largest stretch that counts as a growth of at most `most` (kernels.h). */
+static double allowed(double before, double most) {
+    double u = fmax(before, 1) - 1, usual = fmax(u, TOILE_STRETCH_USUAL);
+    double o = u + most <= usual ? u + most : (u + sqrt(u * u + 4 * most * usual)) / 2;
+    return 1 + o;
+}
+
+/* Where the values of an element are in `stretch`. */
+static size_t place(const toile_model *m, int e, int direction) {
+    return m->springs_used ? (size_t)e : 2 * (size_t)(e / 8 * 8) + 8 * (size_t)direction + (size_t)(e % 8);
+}
+
+/* The part of `direction` in which particle i is free. */
+static void free_part(const toile_work *w, int i, const double *direction, double *out) {
+    const toile_found *found = &w->found[i];
+    double along = 0;
+    if (w->held[i]) { /* also those held in one axis only: there are few */
+        out[0] = out[1] = out[2] = 0;
+        return;
+    }
+    if (found->solid >= 0 && found->mode == TOILE_TOUCH_STICK) {
+        out[0] = out[1] = out[2] = 0;
+        return;
+    }
+    if (found->solid >= 0)
+        along = dot(found->normal, direction);
+    for (int k = 0; k < 3; k++)
+        out[k] = direction[k] - (found->solid >= 0 ? along * found->normal[k] : 0);
+}
+
+/* Brings one strand of the candidate down to `target`. */
+static void shorten(toile_sim *sim, const strand *s, double target, double reach) {
+    toile_work *w = &sim->work;
+    double d[3] = {0}, length, give = 0, way[3][3];
+    for (int c = 0; c < s->count; c++)
+        for (int k = 0; k < 3; k++)
+            d[k] += s->weight[c] * w->next_x[4 * (size_t)s->particle[c] + (size_t)k];
+    length = sqrt(dot(d, d));
+    if (length <= target)
+        return;
+    for (int k = 0; k < 3; k++)
+        d[k] /= length;
+    for (int c = 0; c < s->count; c++) {
+        free_part(w, s->particle[c], d, way[c]);
+        double factor = s->weight[c] / sim->model->mass[s->particle[c]];
+        for (int k = 0; k < 3; k++)
+            way[c][k] *= factor;
+        give += s->weight[c] * dot(way[c], d);
+    }
+    if (give <= 0)
+        return;
+    for (int c = 0; c < s->count; c++)
+        for (int k = 0; k < 3; k++) {
+            size_t at = 4 * (size_t)s->particle[c] + (size_t)k;
+            double step = -(length - target) / give * way[c][k];
+            w->next_x[at] += step;
+            w->next_v[at] += step / reach;
+            w->solution[at] += step / reach;
+        }
+}
+
+/* Elements that grew too much, into the list; -1: too many, or one by far too much. */
+static int find_over(toile_sim *sim) {
+    const toile_model *m = sim->model;
+    toile_work *w = &sim->work;
+    double most = sim->settings->stretch_change_max;
+    int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count;
+    int count = 0, room = elements / 32 < TOILE_LIMIT_MOST ? elements / 32 : TOILE_LIMIT_MOST;
+    for (int e = 0; e < elements; e++)
+        for (int k = 0; k < directions; k++) {
+            size_t at = place(m, e, k);
+            if (w->next_stretch[at] <= allowed(w->stretch[at], most))
+                continue;
+            if (count == room || w->next_stretch[at] > allowed(w->stretch[at], WORTH * most))
+                return -1;
+            w->over[count++] = 2 * e + k;
+        }
+    return count;
+}
+
+bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme) {
+    const toile_model *m = sim->model;
+    toile_work *w = &sim->work;
+    double most = sim->settings->stretch_change_max;
+    int count = find_over(sim);
+    for (int sweep = 0; count > 0 && sweep < SWEEPS; sweep++)
+        for (int o = 0; o < count; o++) {
+            int e = w->over[o] / 2, k = w->over[o] % 2;
+            strand s = strand_of(m, e, k);
+            shorten(sim, &s, allowed(w->stretch[place(m, e, k)], AIM * most), scheme->reach);
+        }
+    return count > 0;
+}
