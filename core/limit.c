@@ -11,9 +11,6 @@
 
 #define SWEEPS 12 /* over the elements found */
 
-/* Aims a little below what is allowed, so that neighbours that were moved meanwhile do not end above it. */
-#define AIM 0.6
-
 /* Growth, in parts of what is allowed, up to which an element is brought back. */
 #define WORTH 10
 
@@ -39,6 +36,17 @@ static double allowed(double before, double most) {
     double u = fmax(before, 1) - 1, usual = fmax(u, TOILE_STRETCH_USUAL);
     double o = u + most <= usual ? u + most : (u + sqrt(u * u + 4 * most * usual)) / 2;
     return 1 + o;
+}
+
+/* Growth that would be allowed, but adds to more than is usual: steps in a row would add up. */
+static bool adds_up(double before, double after, double most) {
+    return after - 1 > TOILE_STRETCH_USUAL + most / 4 && after - before > most / 4;
+}
+
+/* What an element is brought back to: half of what is allowed, and not beyond the usual. */
+static double target_of(double before, double most) {
+    double u = fmax(before, 1) - 1;
+    return 1 + fmax(u, fmin(u + 0.5 * most, TOILE_STRETCH_USUAL));
 }
 
 /* Where the values of an element are in `stretch`. */
@@ -105,9 +113,10 @@ static int find_over(toile_sim *sim) {
     for (int e = 0; e < elements; e++)
         for (int k = 0; k < directions; k++) {
             size_t at = place(m, e, k);
-            if (w->next_stretch[at] <= allowed(w->stretch[at], most))
+            double before = w->stretch[at], after = w->next_stretch[at];
+            if (after <= allowed(before, most) && !adds_up(before, after, most))
                 continue;
-            if (count == room || w->next_stretch[at] > allowed(w->stretch[at], WORTH * most))
+            if (count == room || after > allowed(before, WORTH * most))
                 return -1;
             w->over[count++] = 2 * e + k;
         }
@@ -118,12 +127,12 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme) {
     const toile_model *m = sim->model;
     toile_work *w = &sim->work;
     double most = sim->settings->stretch_change_max;
-    int count = find_over(sim);
+    int count = scheme->procedure == TOILE_LINEAR ? find_over(sim) : 0;
     for (int sweep = 0; count > 0 && sweep < SWEEPS; sweep++)
         for (int o = 0; o < count; o++) {
             int e = w->over[o] / 2, k = w->over[o] % 2;
             strand s = strand_of(m, e, k);
-            shorten(sim, &s, allowed(w->stretch[place(m, e, k)], AIM * most), scheme->reach);
+            shorten(sim, &s, target_of(w->stretch[place(m, e, k)], most), scheme->reach);
         }
     return count > 0;
 }

@@ -4,9 +4,8 @@
 
 #include "integrate.h"
 
-/* The candidate grew some elements by more than stretch_change_max (next_stretch and extreme are filled in): moves particles
- * of these, and their velocities with them, until none does. False: they are too many, or it does not help; the candidate may
- * have moved all the same. */
+/* The candidate grew some elements by more than stretch_change_max, or fast beyond what is usual (next_stretch is filled in):
+ * moves particles of these, and their velocities with them. False: nothing was moved; there are none, or too many. */
 bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme);
 
 #endif

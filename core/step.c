@@ -186,8 +186,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance, double *change) 
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
         v = judge(sim, solved, change, &largest);
-        for (int k = 0; k < LIMIT_ROUNDS && solved && v == REJECTED && scheme.procedure == TOILE_LINEAR &&
-                        toile_limit_stretch(sim, &scheme); k++)
+        for (int k = 0; k < LIMIT_ROUNDS && solved && v != BROKEN && toile_limit_stretch(sim, &scheme); k++)
             v = judge(sim, solved, change, &largest);
         end_stage(sim, STAGE_EVALUATE, &clock);
         if (!worth(v, last_chance) || !contacts_missed(sim, &scheme, pass == CONTACT_PASSES, &clock))

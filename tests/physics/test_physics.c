@@ -316,6 +316,40 @@ static void linear_momentum(void) {
         }
 }
 
+/* One particle of a sheet in space is hit: its neighbours would be overstretched by the linear step. They are
+ * brought back instead of cutting the step for all (core/limit.c), and momentum is kept as before. */
+static void overstretch_is_local(void) {
+    for (int m = 0; m < 2; m++) {
+        double h = 1.0 / 120, before[3], after[3], l[3], moving;
+        toile_statistics all;
+        toile_world *w = new_world(MODELS[m], h, TIGHT);
+        sheet s = {ALTERNATE, 41, 33, {0, 0, 0}, {1, 0, 0}, {0, 0.8, 0}, NULL};
+        int hit = 20 + 16 * s.nu;
+        no_gravity(w);
+        set(w, "stretch_change_max", 0.03);
+        set(w, "time_step_min", 1e-5);
+        add_sheet(w, &s, new_fabric(w, 0.2, 400, 30, 1e-5));
+        must(w, toile_build(w));
+        tighten(w);
+        velocity_of(w, hit)[0] = velocity_of(w, hit)[2] = m == 0 ? 1.3 : 1; /* cut without it */
+        moving = mass_of(w, hit) * length3(velocity_of(w, hit));
+        momentum(w, before, l);
+        for (int f = 0; f < 5; f++)
+            must(w, toile_advance(w, h));
+        momentum(w, after, l);
+        must(w, toile_get_statistics(w, true, &all));
+        double lost = 0;
+        for (int k = 0; k < 3; k++)
+            lost = fmax(lost, fabs(after[k] - before[k]) / moving);
+        printf("  %s: %lld steps, %lld rejected, stretch %.4f, lost %.1e of the momentum\n", MODELS[m], (long long)all.steps,
+               (long long)all.rejected_steps, all.max_stretch, lost);
+        CHECK(lost <= 1e-9, "%s: %.3g of the momentum", MODELS[m], lost);
+        CHECK(all.rejected_steps == 0, "%s: %lld steps were cut", MODELS[m], (long long)all.rejected_steps);
+        CHECK(all.max_stretch > 0.005 && all.max_stretch < 0.05, "%s: stretch %.4f", MODELS[m], all.max_stretch);
+        toile_destroy(w);
+    }
+}
+
 typedef struct spin {
     double momentum, kinetic; /* share left after 1 s */
 } spin;
@@ -1251,6 +1285,7 @@ static void rest_scales(void) {
 int main(int argc, char **argv) {
     RUN(free_fall);
     RUN(linear_momentum);
+    RUN(overstretch_is_local);
     RUN(rotation);
     RUN(rigid_damping);
     RUN(decay_time);
