@@ -47,17 +47,39 @@ static void choose_side(const double *x, double h, toile_hit *hit) {
         hit->normal[k] = -hit->normal[k];
 }
 
+/* Free particles far from a mesh need not ask it every time: where it was found outside, it stays so until it or the mesh has
+ * gone that far. Takes the ways since the last question off what is clear. */
+static void use_clearance(const toile_sim *sim, int i, const double *p) {
+    const toile_self *self = &sim->self;
+    double *asked = self->asked + 4 * (size_t)i, way[3] = {p[0] - asked[0], p[1] - asked[1], p[2] - asked[2]};
+    double gone = sqrt(dot(way, way)), part = fabs(sim->frame_part - asked[3]);
+    for (int s = 0; s < self->nearest_count; s++)
+        self->clear[(size_t)i * (size_t)self->nearest_count + (size_t)s] -= (float)(1.0001 * (gone + part * self->solid_way[s]) + 1e-7);
+    memcpy(asked, p, 3 * sizeof *asked);
+    asked[3] = sim->frame_part;
+}
+
 /* The collider that matters for particle i at p: the one it was in contact with unless another is nearer. */
 static bool nearest_solid(const toile_sim *sim, int i, const double *p, double way, double reach, double h,
                           toile_hit *best, int *solid) {
     double least = INFINITY;
+    bool touches = sim->state.touch[i].solid >= 0;
+    if (sim->self.nearest_count)
+        use_clearance(sim, i, p);
     for (int s = 0; s < sim->solid_count; s++) {
         const toile_solid *candidate = &sim->solids[s];
         double gap = gap_of(sim, candidate, i);
+        bool known = s < sim->self.nearest_count;
+        int none = -1, *triangle = known ? &sim->self.nearest[(size_t)i * (size_t)sim->self.nearest_count + (size_t)s] : &none;
+        float nothing = 0, *clear = known ? &sim->self.clear[(size_t)i * (size_t)sim->self.nearest_count + (size_t)s] : &nothing;
         toile_hit hit;
-        if (!toile_touches_solid(&sim->rules, i, s) ||
-            !toile_solid_nearest(candidate, p, gap + way + reach, gap + way, h, &hit))
+        if (!toile_touches_solid(&sim->rules, i, s) || (!touches && *clear > gap + way))
             continue;
+        *clear = 0;
+        if (!toile_solid_nearest_from(candidate, p, gap + way + reach, gap + way, h, triangle, &hit))
+            continue;
+        if (candidate->shape == TOILE_SOLID_MESH && candidate->side == TOILE_SOLID_OUTSIDE)
+            *clear = (float)hit.distance;
         if (candidate->side == TOILE_SOLID_BOTH)
             choose_side(sim->state.x + 4 * (size_t)i, h, &hit);
         if (hit.distance - gap < least) {
@@ -168,6 +190,7 @@ void toile_find_contacts(toile_sim *sim, double h) {
     size_t n = (size_t)sim->model->particle_count;
     double begin = (sim->state.time - sim->frame_begin) / sim->frame_seconds, end = begin + h / sim->frame_seconds;
     end = end > 1 - 1e-9 ? 1 : end;
+    sim->frame_part = end;
     for (int s = 0; s < sim->solid_count; s++)
         toile_solid_move(&sim->solids[s], begin, end, sim->frame_seconds);
     memset(w->alter, 0, 4 * n * sizeof(double));

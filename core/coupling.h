@@ -15,7 +15,7 @@ typedef struct toile_coupling {
     double tensor[6]; /* T: xx xy xz yy yz zz, kg */
     double push[3];   /* impulse at u = 0, N s: b gains w_i (push - T u_known) */
     double known[3];  /* the part of u that is known beforehand, m/s */
-    /* what it was made from (self.c) */
+    /* what it was made from (press.c) */
     double normal[3], direction[3]; /* of the contact; of slip, 0 while it sticks */
     double stiffness, target;       /* normal impulse is stiffness x (target - u . normal), kg, m/s */
     double grip;                    /* of sticking, kg */

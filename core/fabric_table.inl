@@ -25,6 +25,6 @@ REAL(bend_damping, 0.002, 0.0, 10.0, 0.0, 0.02, "s", "fabric", "Bend damping",
 REAL(thickness, 0.0, 0.0, 0.1, 0.0, 0.003, "m", "fabric", "Thickness",
      "Thickness of the cloth; half of it is kept from colliders, on top of contact_thickness")
 REAL(friction, 1.0, 0.0, 10.0, 0.3, 2.0, "1", "fabric", "Friction",
-     "Factor on the friction of colliders: 1 is a plain woven cotton, smooth silk is less")
+     "Factor on the friction of colliders and layers: 1 is a plain woven cotton, smooth silk is less")
 REAL(air, 1.0, 0.0, 10.0, 0.0, 1.5, "1", "fabric", "Air",
      "Factor on drag, wind and gusts: 1 is a closed cloth, an open knit lets air through and has less")

@@ -3,7 +3,9 @@
  * Before a solve, pairs that are near and would come nearer than thickness get a coupling (coupling.h): a stiff, damped push
  * along the line between them and friction across it, inside the linear system. After it, the candidate is a straight way from
  * a state without intersections; continuous collision (ccd.h) checks that way. What it still finds goes back into the system;
- * what is left then is pushed apart by impulses (guard.c), or the step is cut. */
+ * what is left then is pushed apart by impulses (guard.c), or the step is cut.
+ *
+ * self.c knows the pairs, press.c makes couplings of them, guard.c checks the way. */
 #ifndef TOILE_SELF_H
 #define TOILE_SELF_H
 
@@ -29,6 +31,13 @@ typedef struct toile_self {
     toile_reach reach;       /* how near is near, m */
     toile_pairs near;        /* at the state, sorted */
     bool near_known;
+    /* what contact.c knows of particles and colliders from when it last asked */
+    int nearest_count;       /* colliders */
+    int *nearest;            /* triangle of each that was nearest: where the next search begins, (n x nearest_count) */
+    float *clear;            /* a mesh's surface is no nearer than this, and the particle is outside, m, (n x nearest_count) */
+    double *asked;           /* where the particle was and which part of the frame it was, (n x 4) */
+    double *solid_way;       /* longest way of a vertex in the frame, m, (nearest_count) */
+    double searched;         /* time of the state from which the way led that `found` was last searched for, s */
     toile_voxels voxels;     /* of the cheap mode */
     toile_pairs particles;   /* near each other in it */
     double voxel;            /* m */
@@ -62,5 +71,23 @@ bool toile_self_missed(struct toile_sim *sim, double h, bool again);
 bool toile_self_guard(struct toile_sim *sim, double h, bool small);
 /* The candidate has become the state. */
 void toile_self_commit(struct toile_sim *sim);
+
+/* ---- between self.c, press.c and guard.c ---- */
+
+/* The distance that a pair keeps, m. */
+double toile_pair_thickness(const struct toile_sim *sim, const toile_pair *pair);
+bool toile_pair_with_solid(const toile_self *self, const toile_pair *pair);
+/* A particle of the cloth against a collider's face: contact.c holds it off. */
+bool toile_pair_held_off(const toile_self *self, const toile_pair *pair);
+/* Do the scene's rules let all particles of the one touch all of the other? */
+bool toile_pair_may_touch(const struct toile_sim *sim, const toile_pair *pair);
+/* Both sides are tangled already: what keeps others apart would keep them together. */
+bool toile_pair_tangled(const toile_self *self, const toile_pair *pair);
+/* Points at the step's begin, and the candidate's (or the state again) at its end. */
+void toile_self_set_points(struct toile_sim *sim, const double *end);
+/* `found`: pairs that are near each other somewhere on that way; and who crosses at its end, if asked. */
+void toile_self_search(struct toile_sim *sim, bool crossings);
+/* `near`: of these, those that are near at the end; and who is tangled there. */
+void toile_self_keep_near(struct toile_sim *sim);
 
 #endif

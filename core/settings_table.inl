@@ -87,4 +87,4 @@ REAL(self_thickness, 0.0, 0.0, 0.1, 0.0, 0.01, "m", "contact", "Self thickness",
      "Distance kept between layers of cloth. 0: a quarter of the mesh's edges, at most 3 mm; cheap: half. Never "
      "more than half an edge")
 REAL(self_friction, 0.3, 0.0, 1000.0, 0.0, 1.0, "1", "contact", "Self friction",
-     "Coulomb friction between layers of cloth")
+     "Coulomb friction between layers of cloth, times the geometric mean of their fabrics' factors")

@@ -139,6 +139,7 @@ typedef struct toile_sim {
     double *pressure_from, *pressure_to; /* at the frame's begin and end, N/m^2, (panel_count) */
     double begin_time;                   /* of the simulation, s: gravity grows from there (gravity_ramp) */
     double frame_seconds, frame_begin; /* the frame being made: length, and time at its begin */
+    double frame_part;                 /* where solids are in it, 0 to 1 */
     toile_counters frame, total;
     atomic_bool cancel;
 } toile_sim;

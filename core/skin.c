@@ -12,7 +12,7 @@
 #define TASKS_WANTED 256
 #define DEPTH_MAX 160
 
-/* A patch of material cannot touch itself while all its normals are within 60 degrees of each other and its warp directions
+/* A patch of material cannot touch itself while all its normals, at the begin and at the end of a step, are within 60 degrees of each other and its warp directions
  * within 75: seen along the normal it then lies as in the material, only sheared and shortened. (Volino and Magnenat-Thalmann
  * 1994 use the normals; on a compact patch of nearly isometric cloth the warp directions stand for the outline.) */
 #define CALM_NORMALS 0.5f
@@ -20,14 +20,19 @@
 /* The triangles around one point: each within 50 degrees of their mean. */
 #define CALM_FAN 0.64
 
+/* Points that drift by no more than this share of the heights of their triangles turn none by more than 8 degrees, which leaves calm
+ * patches calm. Heights, not edges: crushed cloth has triangles like needles, whose normals turn over within nothing. */
+#define DRIFT_SHARE 0.07
+
 /* Kind of a record that is no pair: two triangles that cross. */
 #define CROSSING 2
 
 /* What one thread has found. */
 struct toile_finder {
     toile_pair *pair;
+    bool crossings;      /* those too? */
     int count, capacity; /* count may be more than capacity: then the search is done again with more room */
-    char pad[40];        /* threads write to neighbours */
+    char pad[36];        /* threads write to neighbours */
 };
 
 /* ---- making ---- */
@@ -45,6 +50,7 @@ static bool add_edges(toile_skin *s, int begin, int end) {
         for (int k = i; k < j; k++)
             s->edge_of[3 * (begin + edges[k].triangle) + edges[k].corner] = s->edge_count;
         s->owns[begin + edges[i].triangle] |= (unsigned char)(8 << edges[i].corner);
+        s->edge_owner[s->edge_count] = begin + edges[i].triangle;
         s->beside[2 * s->edge_count] = begin + edges[i].triangle;
         s->beside[2 * s->edge_count + 1] = j - i > 1 ? begin + edges[i + 1].triangle : -1;
         s->edge_count++;
@@ -53,13 +59,14 @@ static bool add_edges(toile_skin *s, int begin, int end) {
     return true;
 }
 
-static void own_points(toile_skin *s, int begin, int end, unsigned char *taken) {
+static void own_points(toile_skin *s, int begin, int end) {
     for (int t = begin; t < end; t++)
         for (int c = 0; c < 3; c++) {
             int p = s->triangle[3 * t + c];
-            if (!taken[p])
-                s->owns[t] |= (unsigned char)(1 << c);
-            taken[p] = 1;
+            if (s->point_owner[p] >= 0)
+                continue;
+            s->owns[t] |= (unsigned char)(1 << c);
+            s->point_owner[p] = t;
         }
 }
 
@@ -143,21 +150,27 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->edge_of = toile_alloc(memory, 3 * triangles, sizeof(int));
     s->beside = toile_alloc(memory, 6 * triangles, sizeof(int));
     s->owns = toile_alloc(memory, triangles, 1);
+    s->point_owner = toile_alloc(memory, points, sizeof(int));
+    s->edge_owner = toile_alloc(memory, 3 * triangles, sizeof(int));
     s->solid_of = toile_alloc(memory, points, sizeof(int));
     s->same = toile_alloc(memory, points, sizeof(int));
     s->mean_edge = toile_alloc(memory, (size_t)s->cloth_points, sizeof(double));
     s->solids = toile_alloc(memory, (size_t)s->solid_count, sizeof *s->solids);
     s->begin = toile_alloc(memory, 4 * points, sizeof(double));
     s->end = toile_alloc(memory, 4 * points, sizeof(double));
+    s->at = toile_alloc(memory, 4 * points, sizeof(double));
+    s->fresh = toile_alloc(memory, points + triangles, 1);
     s->normal = toile_alloc(memory, 4 * triangles, sizeof(float));
+    s->hold = toile_alloc(memory, (size_t)s->cloth_points, sizeof(float));
     s->calm = toile_alloc(memory, (size_t)s->cloth_points, 1);
     s->tangled = toile_alloc(memory, points, 1);
     s->finders = toile_alloc(memory, (size_t)threads, sizeof *s->finders);
     s->finder_count = threads;
-    unsigned char *taken = toile_alloc(memory, points, 1);
-    bool ok = s->triangle && s->edge && s->edge_of && s->beside && s->owns && s->solid_of && s->same && s->mean_edge && s->solids && s->begin &&
-              s->end && s->normal && s->calm && s->tangled && s->finders && taken;
+    bool ok = s->triangle && s->edge && s->edge_of && s->beside && s->owns && s->point_owner && s->edge_owner && s->solid_of && s->same &&
+              s->mean_edge && s->solids && s->begin && s->end && s->at && s->fresh && s->normal && s->hold && s->calm && s->tangled && s->finders;
     if (ok) {
+        for (int p = 0; p < s->point_count; p++)
+            s->point_owner[p] = -1;
         for (int t = 0; t < s->cloth_triangles; t++)
             for (int c = 0; c < 3; c++)
                 s->triangle[3 * t + c] = m->triangles.vertex[c][t];
@@ -169,7 +182,7 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
         s->cloth_edges = s->edge_count;
     }
     if (ok) {
-        own_points(s, 0, s->cloth_triangles, taken);
+        own_points(s, 0, s->cloth_triangles);
         measure_edges(s, m);
     }
     for (int i = 0, k = 0, point = s->cloth_points, triangle = s->cloth_triangles; ok && i < solid_count; i++) {
@@ -182,12 +195,11 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
         for (int j = 0; j < solid->vertex_count; j++)
             s->solid_of[point + j] = k;
         ok = add_edges(s, triangle, triangle + solid->triangle_count) && make_solid_tree(s, solid, &s->solids[k]);
-        own_points(s, triangle, triangle + solid->triangle_count, taken);
+        own_points(s, triangle, triangle + solid->triangle_count);
         point += solid->vertex_count;
         triangle += solid->triangle_count;
         k++;
     }
-    toile_free(memory, taken);
     for (int i = 0; ok && i < threads; i++) {
         int usual = toile_skin_usual_pairs(s);
         s->finders[i].pair = toile_alloc(memory, (size_t)usual, sizeof *s->finders[i].pair);
@@ -211,7 +223,7 @@ void toile_skin_free(toile_skin *s) {
         toile_free(s->memory, s->finders[i].pair);
     toile_tree_free(s->memory, &s->tree);
     void *blocks[] = {s->triangle, s->edge, s->edge_of, s->beside, s->owns, s->around_begin, s->around, s->solid_of, s->same, s->mean_edge,
-                      s->solids, s->begin, s->end, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
+                      s->solids, s->point_owner, s->edge_owner, s->begin, s->end, s->at, s->fresh, s->hold, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(s->memory, blocks[i]);
     memset(s, 0, sizeof *s);
@@ -223,7 +235,7 @@ void toile_skin_free(toile_skin *s) {
 static void box_of(const toile_skin *s, int t, double room, toile_box *box) {
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int c = 0; c < 3; c++) {
-        const double *a = s->begin + 4 * (size_t)s->triangle[3 * t + c], *b = s->end + 4 * (size_t)s->triangle[3 * t + c];
+        const double *a = s->begin + 4 * (size_t)s->triangle[3 * t + c], *b = s->at + 4 * (size_t)s->triangle[3 * t + c];
         for (int k = 0; k < 3; k++) {
             double l = a[k] < b[k] ? a[k] : b[k], h = a[k] < b[k] ? b[k] : a[k];
             lo[k] = l < lo[k] ? l : lo[k];
@@ -243,25 +255,34 @@ static void unit(double *v, float *out) {
         out[k] = (float)(v[k] * inverse);
 }
 
-static void fit_triangle(toile_skin *s, const toile_model *m, int t, double room, toile_tree *tree, int leaf) {
+/* Unit normal of a triangle at these places of points, and direction of the warp. */
+static void turn_of(const toile_skin *s, const toile_model *m, int t, const double *x, float normal[3], float warp[3]) {
     const int *v = s->triangle + 3 * t;
-    const double *a = s->end + 4 * (size_t)v[0], *b = s->end + 4 * (size_t)v[1], *c = s->end + 4 * (size_t)v[2];
-    double ab[3], ac[3], n[3];
-    box_of(s, t, room, &tree->box[leaf]);
+    const double *a = x + 4 * (size_t)v[0], *b = x + 4 * (size_t)v[1], *c = x + 4 * (size_t)v[2];
+    double ab[3], ac[3], n[3], w[3];
     sub(b, a, ab), sub(c, a, ac);
     cross(ab, ac, n);
-    unit(n, s->normal + 4 * (size_t)t);
+    unit(n, normal);
+    if (!warp)
+        return;
+    for (int k = 0; k < 3; k++)
+        w[k] = m->triangles.a1[t] * ab[k] + m->triangles.a2[t] * ac[k];
+    unit(w, warp);
+}
+
+static void fit_triangle(toile_skin *s, const toile_model *m, int t, double room, toile_tree *tree, int leaf) {
+    float *normal = s->normal + 4 * (size_t)t, now[2][3], before[2][3];
+    box_of(s, t, room, &tree->box[leaf]);
+    turn_of(s, m, t, s->at, normal, tree->turn ? now[1] : NULL);
     if (!tree->turn)
         return;
-    double warp[3];
-    float u[3];
-    for (int k = 0; k < 3; k++)
-        warp[k] = m->triangles.a1[t] * ab[k] + m->triangles.a2[t] * ac[k];
-    unit(warp, u);
-    for (int k = 0; k < 3; k++) {
-        tree->turn[2 * leaf].lo[k] = tree->turn[2 * leaf].hi[k] = s->normal[4 * (size_t)t + (size_t)k];
-        tree->turn[2 * leaf + 1].lo[k] = tree->turn[2 * leaf + 1].hi[k] = u[k];
-    }
+    memcpy(now[0], normal, sizeof now[0]);
+    turn_of(s, m, t, s->begin, before[0], before[1]);
+    for (int d = 0; d < 2; d++)
+        for (int k = 0; k < 3; k++) {
+            tree->turn[2 * leaf + d].lo[k] = now[d][k] < before[d][k] ? now[d][k] : before[d][k];
+            tree->turn[2 * leaf + d].hi[k] = now[d][k] > before[d][k] ? now[d][k] : before[d][k];
+        }
 }
 
 static bool fan_is_calm(const toile_skin *s, int p) {
@@ -278,30 +299,95 @@ static bool fan_is_calm(const toile_skin *s, int p) {
     return true;
 }
 
-static void refit(toile_skin *s, const toile_model *m, toile_reach reach, int threads) {
-    double room = reach.cloth > 0 ? 0.5 * reach.cloth : 0, rest = reach.solid > room ? reach.solid - room : 0;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-#pragma omp for schedule(static)
-        for (int t = 0; t < s->cloth_triangles; t++)
-            fit_triangle(s, m, t, room, &s->tree, s->tree.leaf_of[t]);
-#pragma omp for schedule(static) nowait
-        for (int p = 0; p < s->cloth_points; p++)
-            s->calm[p] = fan_is_calm(s, p);
-        for (int i = 0; i < s->solid_count; i++) {
-            toile_skin_solid *solid = &s->solids[i];
-            int count = solid->fitted ? 0 : solid->tree.count;
-#pragma omp for schedule(static) nowait
-            for (int t = 0; t < count; t++)
-                fit_triangle(s, m, solid->triangle_begin + t, rest, &solid->tree, solid->tree.leaf_of[t]);
+/* Points that are no longer where they were looked for. Returns whether any of [begin, end) is. */
+static bool mark_moved(toile_skin *s, int begin, int end, double drift, bool same_begin) {
+    bool any = false;
+    for (int p = begin; p < end; p++) {
+        const double *x = s->end + 4 * (size_t)p, *from = s->begin + 4 * (size_t)p;
+        double *at = s->at + 4 * (size_t)p, now[3], before[3];
+        double most = p < s->cloth_points ? fmin(drift, s->hold[p]) : drift;
+        sub(x, at, now), sub(from, at, before);
+        bool moved = !s->listed || dot(now, now) > most * most || (!same_begin && dot(before, before) > most * most);
+        if (moved)
+            memcpy(at, x, 4 * sizeof *at);
+        s->fresh[p] = moved;
+        any = any || moved;
+    }
+    return any;
+}
+
+static bool is_fresh(const toile_skin *s, int t) {
+    return s->fresh[s->point_count + t];
+}
+
+static bool fan_is_fresh(const toile_skin *s, int p) {
+    for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
+        if (is_fresh(s, s->around[i]))
+            return true;
+    return false;
+}
+
+/* The least height of the triangles around a point, where they were looked for. */
+static double least_height(const toile_skin *s, int p) {
+    double least = INFINITY;
+    for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++) {
+        const int *v = s->triangle + 3 * s->around[i];
+        double e[3][3], n[3], longest2 = 0;
+        for (int c = 0; c < 3; c++) {
+            sub(s->at + 4 * (size_t)v[(c + 1) % 3], s->at + 4 * (size_t)v[c], e[c]);
+            longest2 = fmax(longest2, dot(e[c], e[c]));
         }
+        cross(e[0], e[1], n);
+        least = fmin(least, longest2 > 0 ? sqrt(dot(n, n) / longest2) : 0);
     }
-    toile_tree_refit(&s->tree);
+    return least;
+}
+
+/* New boxes for triangles [begin, begin + tree->count) that have moved. */
+static void fit_triangles(toile_skin *s, const toile_model *m, int begin, double room, toile_tree *tree, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int i = 0; i < tree->count; i++) {
+        const int *v = s->triangle + 3 * (begin + i);
+        bool fresh = s->fresh[v[0]] || s->fresh[v[1]] || s->fresh[v[2]];
+        tree->nodes[tree->leaf_of[i]].fresh = fresh;
+        s->fresh[s->point_count + begin + i] = fresh;
+        if (fresh)
+            fit_triangle(s, m, begin + i, room, tree, tree->leaf_of[i]);
+    }
+    toile_tree_refit(tree);
+}
+
+static void refit(toile_skin *s, const toile_model *m, toile_reach reach, bool same_begin, int threads) {
+    double room = reach.cloth > 0 ? 0.5 * reach.cloth : 0, rest = reach.solid > room ? reach.solid - room : 0;
+    mark_moved(s, 0, s->cloth_points, reach.drift, same_begin);
+    fit_triangles(s, m, 0, room, &s->tree, threads);
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int p = 0; p < s->cloth_points; p++)
+        if (fan_is_fresh(s, p)) {
+            s->calm[p] = fan_is_calm(s, p);
+            s->hold[p] = (float)(DRIFT_SHARE * least_height(s, p));
+        }
     for (int i = 0; i < s->solid_count; i++) {
-        if (!s->solids[i].fitted)
-            toile_tree_refit(&s->solids[i].tree);
-        s->solids[i].fitted = true;
+        toile_skin_solid *solid = &s->solids[i];
+        int end = i + 1 < s->solid_count ? s->solids[i + 1].point_begin : s->point_count;
+        bool moved = mark_moved(s, solid->point_begin, end, reach.drift, same_begin), was = solid->tree.count && solid->tree.nodes[0].fresh;
+        if (moved || was)
+            fit_triangles(s, m, solid->triangle_begin, rest, &solid->tree, threads);
     }
+    s->listed = true;
+}
+
+/* Takes out the pairs that are looked for anew. */
+static void drop_fresh(const toile_skin *s, toile_pairs *pairs) {
+    int kept = 0;
+    for (int i = 0; i < pairs->count; i++) {
+        const toile_pair *pair = &pairs->pair[i];
+        int first = (int)(pair->key >> 31 & 0x7fffffff), second = (int)(pair->key & 0x7fffffff);
+        bool edges = toile_pair_kind(pair) == TOILE_CCD_EE;
+        if (!is_fresh(s, edges ? s->edge_owner[first] : s->point_owner[first]) && !is_fresh(s, edges ? s->edge_owner[second] : second))
+            pairs->pair[kept++] = *pair;
+    }
+    pairs->count = kept;
 }
 
 /* ---- the search ---- */
@@ -335,14 +421,14 @@ static bool apart_along(const toile_skin *s, const float *n, const int *a, int n
     double n0 = n[0], n1 = n[1], n2 = n[2];
     const double *o = s->begin + 4 * (size_t)a[0]; /* seen from here, so that it works far from the origin */
     for (int i = 0; i < na; i++) {
-        const double *x = s->begin + 4 * (size_t)a[i], *y = s->end + 4 * (size_t)a[i];
+        const double *x = s->begin + 4 * (size_t)a[i], *y = s->at + 4 * (size_t)a[i];
         double p = n0 * (x[0] - o[0]) + n1 * (x[1] - o[1]) + n2 * (x[2] - o[2]);
         double q = n0 * (y[0] - o[0]) + n1 * (y[1] - o[1]) + n2 * (y[2] - o[2]);
         lo_a = p < lo_a ? p : lo_a, hi_a = p > hi_a ? p : hi_a;
         end_lo_a = q < end_lo_a ? q : end_lo_a, end_hi_a = q > end_hi_a ? q : end_hi_a;
     }
     for (int i = 0; i < nb; i++) {
-        const double *x = s->begin + 4 * (size_t)b[i], *y = s->end + 4 * (size_t)b[i];
+        const double *x = s->begin + 4 * (size_t)b[i], *y = s->at + 4 * (size_t)b[i];
         double p = n0 * (x[0] - o[0]) + n1 * (x[1] - o[1]) + n2 * (x[2] - o[2]);
         double q = n0 * (y[0] - o[0]) + n1 * (y[1] - o[1]) + n2 * (y[2] - o[2]);
         lo_b = p < lo_b ? p : lo_b, hi_b = p > hi_b ? p : hi_b;
@@ -356,12 +442,12 @@ static bool ways_meet(const toile_skin *s, const int *a, int na, const int *b, i
     for (int k = 0; k < 3; k++) {
         double lo_a = INFINITY, hi_a = -INFINITY, lo_b = INFINITY, hi_b = -INFINITY;
         for (int i = 0; i < na; i++) {
-            double p = s->begin[4 * (size_t)a[i] + (size_t)k], q = s->end[4 * (size_t)a[i] + (size_t)k];
+            double p = s->begin[4 * (size_t)a[i] + (size_t)k], q = s->at[4 * (size_t)a[i] + (size_t)k];
             double l = p < q ? p : q, h = p < q ? q : p;
             lo_a = l < lo_a ? l : lo_a, hi_a = h > hi_a ? h : hi_a;
         }
         for (int i = 0; i < nb; i++) {
-            double p = s->begin[4 * (size_t)b[i] + (size_t)k], q = s->end[4 * (size_t)b[i] + (size_t)k];
+            double p = s->begin[4 * (size_t)b[i] + (size_t)k], q = s->at[4 * (size_t)b[i] + (size_t)k];
             double l = p < q ? p : q, h = p < q ? q : p;
             lo_b = l < lo_b ? l : lo_b, hi_b = h > hi_b ? h : hi_b;
         }
@@ -379,7 +465,7 @@ static bool apart_beside(const toile_skin *s, int t, const int *a, const int *b,
     for (int c = 0; c < 3; c++) {
         double edge[3], across[3];
         float direction[4];
-        sub(s->end + 4 * (size_t)v[(c + 1) % 3], s->end + 4 * (size_t)v[c], edge);
+        sub(s->at + 4 * (size_t)v[(c + 1) % 3], s->at + 4 * (size_t)v[c], edge);
         cross(edge, nd, across);
         unit(across, direction);
         if (apart_along(s, direction, a, 3, b, 3, reach))
@@ -464,7 +550,7 @@ static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, i
     test_points(s, f, a, b, reach);
     test_points(s, f, b, a, reach);
     test_edges(s, f, a, b, reach);
-    if (pierces(s, a, b) || pierces(s, b, a))
+    if (f->crossings && (pierces(s, a, b) || pierces(s, b, a)))
         emit(f, CROSSING, a, b, 0, 0, 0, 0);
 }
 
@@ -474,12 +560,12 @@ static int open_pair(const toile_skin *s, struct toile_finder *f, const toile_tr
     const toile_tree *t = &s->tree;
     if (other == t && a == b) {
         int r = t->nodes[a].right;
-        if (!r || is_calm(t, a))
+        if (!r || !t->nodes[a].fresh || is_calm(t, a))
             return 0;
         next[0] = r, next[1] = r, next[2] = a + 1, next[3] = a + 1, next[4] = a + 1, next[5] = r;
         return 3;
     }
-    if (!toile_boxes_meet(&t->box[a], &other->box[b]))
+    if (!(t->nodes[a].fresh || other->nodes[b].fresh) || !toile_boxes_meet(&t->box[a], &other->box[b]))
         return 0;
     int right_a = t->nodes[a].right, right_b = other->nodes[b].right;
     if (!right_a && !right_b) {
@@ -547,10 +633,10 @@ void toile_skin_mark_crossing(toile_skin *s, int a, int b) {
     }
 }
 
-toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach reach, int threads, toile_pairs *pairs,
-                               toile_error *error) {
+toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach reach, bool same_begin, bool crossings,
+                               int threads, toile_pairs *pairs, toile_error *error) {
     threads = threads < s->finder_count ? threads : s->finder_count;
-    int capacity = 8 * TASKS_WANTED + s->solid_count, total = 0;
+    int capacity = 8 * TASKS_WANTED + s->solid_count, total = 0, crossed = 0;
     if (s->task_capacity < capacity) {
         toile_free(s->memory, s->task);
         s->task_capacity = 0;
@@ -558,10 +644,20 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
             return toile_fail_memory(error, "the search for contacts");
         s->task_capacity = capacity;
     }
-    refit(s, m, reach, threads);
+    s->listed = s->listed && !crossings; /* everything is asked whether it crosses */
+    if (!s->listed)
+        pairs->count = 0;
+    if (reach.cloth >= 0)
+        reach.cloth += 2 * reach.drift;
+    if (reach.solid >= 0)
+        reach.solid += 2 * reach.drift;
+    refit(s, m, reach, same_begin, threads);
+    drop_fresh(s, pairs);
     for (bool enough = false; !enough;) {
-        for (int i = 0; i < s->finder_count; i++)
+        for (int i = 0; i < s->finder_count; i++) {
             s->finders[i].count = 0;
+            s->finders[i].crossings = crossings;
+        }
         int tasks = divide(s, &s->finders[0], reach, s->task, capacity);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
         for (int i = 0; i < tasks; i++)
@@ -574,17 +670,20 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
             total += f->count;
         }
         for (int i = 0; !enough && i < s->finder_count; i++) /* any thread may get most of it next time */
-            if (!make_room(s->memory, &s->finders[i].pair, &s->finders[i].capacity, total))
+            if (!make_room(s->memory, &s->finders[i].pair, &s->finders[i].capacity, total)) {
+                s->listed = false;
                 return toile_fail_memory(error, "the search for contacts");
+            }
     }
-    int crossings = 0;
-    for (int i = 0; i < s->finder_count; i++)
+    for (int i = 0; crossings && i < s->finder_count; i++)
         for (int j = 0; j < s->finders[i].count; j++)
-            crossings += s->finders[i].pair[j].key >> 62 == CROSSING;
-    if (!make_room(s->memory, &pairs->pair, &pairs->capacity, total) ||
-        !make_room(s->memory, &s->crossed.pair, &s->crossed.capacity, crossings))
+            crossed += s->finders[i].pair[j].key >> 62 == CROSSING;
+    if (!make_room(s->memory, &pairs->pair, &pairs->capacity, pairs->count + total) ||
+        !make_room(s->memory, &s->crossed.pair, &s->crossed.capacity, crossed)) {
+        s->listed = false;
         return toile_fail_memory(error, "the search for contacts");
-    pairs->count = s->crossed.count = s->crossings[0] = s->crossings[1] = 0;
+    }
+    s->crossed.count = s->crossings[0] = s->crossings[1] = 0;
     memset(s->tangled, 0, (size_t)s->point_count);
     for (int i = 0; i < s->finder_count; i++)
         for (int j = 0; j < s->finders[i].count; j++) {

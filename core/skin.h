@@ -30,7 +30,6 @@ enum { TOILE_TANGLED_CLOTH = 1, TOILE_TANGLED_SOLID = 2 };
 typedef struct toile_skin_solid {
     int solid;                   /* of the simulation */
     int point_begin, triangle_begin;
-    bool fitted;                 /* its boxes are those of where its points are; whoever moves them says so */
     toile_tree tree;
 } toile_skin_solid;
 
@@ -42,6 +41,7 @@ typedef struct toile_skin {
     int *edge_of;         /* edge from each corner of a triangle to the next, (triangle_count x 3) */
     int *beside;          /* the first two triangles at an edge, -1: none, (edge_count x 2) */
     unsigned char *owns;  /* corners, then edges, that are this triangle's to test, as bits, (triangle_count) */
+    int *point_owner, *edge_owner; /* the triangle whose they are, -1: none, (point_count), (edge_count) */
     int *around_begin, *around; /* cloth triangles around each cloth point */
     int *same;            /* one number for points that are, or are to be sewn to be, one, (point_count) */
     int *solid_of;        /* of each point: index in solids, -1 cloth, (point_count) */
@@ -52,7 +52,11 @@ typedef struct toile_skin {
 
     /* during a step */
     double *begin, *end;  /* points, m, (point_count x 4) */
-    float *normal;        /* of triangles at the end, unit, (triangle_count x 4) */
+    bool listed;          /* pairs were found for `at` (toile_skin_search); whoever changes shape or state says no */
+    double *at;           /* the ends that pairs were found for, m, (point_count x 4) */
+    unsigned char *fresh; /* points, then triangles, that are now elsewhere, (point_count + triangle_count) */
+    float *normal;        /* of triangles there, unit, (triangle_count x 4) */
+    float *hold;          /* how far a cloth point may drift before the triangles around it turn, m, (cloth_points) */
     unsigned char *calm;  /* cloth points whose triangles cannot touch each other, (cloth_points) */
     unsigned char *tangled; /* TOILE_TANGLED_... of points whose triangles cross others at the end, (point_count) */
     toile_pairs crossed;    /* those pairs of triangles, (first, second) in the key; unsorted */
@@ -68,14 +72,18 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *model, con
                              int threads, toile_skin *skin, toile_error *error);
 void toile_skin_free(toile_skin *skin);
 
-/* All pairs that may come within `reach` (m; of cloth and of solids) of each other while points move straight from `begin` to
- * `end`, but none of a point or edge with its neighbours. A negative reach: not those. Unsorted. Also says
- * which points are tangled at the end. */
 typedef struct toile_reach {
-    double cloth, solid;
+    double cloth, solid; /* m; negative: not those */
+    double drift;        /* how far points may be from where they were looked for before they are looked for again, m; so much
+                          * more than `reach` is looked for, on both sides */
 } toile_reach;
-toile_status toile_skin_search(toile_skin *skin, const toile_model *model, toile_reach reach, int threads, toile_pairs *pairs,
-                               toile_error *error);
+
+/* All pairs that may come within `reach` of each other while points move straight from `begin` to `end`, but none of a point or
+ * edge with its neighbours. Unsorted. What did not move by more than the drift since the last search into `pairs`
+ * keeps the pairs that it has (lists with a skin: Verlet 1967); `same_begin` if only ends have changed since.
+ * With `crossings` also says which points are tangled at the end; else it leaves none. */
+toile_status toile_skin_search(toile_skin *skin, const toile_model *model, toile_reach reach, bool same_begin, bool crossings,
+                               int threads, toile_pairs *pairs, toile_error *error);
 
 /* Is what is nearest of a pair at the begin also nearest of what surrounds it, up to this slope? Where surfaces lie on each
  * other most pairs are not, and only say sideways what another pair says straight. */

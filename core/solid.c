@@ -505,41 +505,60 @@ static double box_distance2(const toile_bvh_node *node, const double *p) {
     return d2;
 }
 
-static bool nearest_mesh(const toile_solid *s, const double p[3], double radius, double open_depth, toile_hit *hit) {
-    int stack[TREE_DEPTH_MAX], depth = 0, best = -1, feature = 0;
-    double best2 = radius * radius, w[3] = {1, 0, 0};
-    if (box_distance2(&s->nodes[0], p) <= best2)
-        stack[depth++] = 0;
-    while (depth) {
-        const toile_bvh_node *node = &s->nodes[stack[--depth]];
-        if (box_distance2(node, p) > best2)
-            continue;
-        if (node->right) { /* the nearer child last, so that it is looked at first */
-            int l = (int)(node - s->nodes) + 1, r = node->right;
-            bool left_first = box_distance2(&s->nodes[l], p) <= box_distance2(&s->nodes[r], p);
-            stack[depth++] = left_first ? r : l;
-            stack[depth++] = left_first ? l : r;
-            continue;
-        }
-        for (int i = node->first; i < node->first + node->count; i++) {
-            int t = s->order[i];
-            const int *v = s->triangles + 3 * t;
-            const double *a = s->x + 3 * v[0], *b = s->x + 3 * v[1], *c = s->x + 3 * v[2];
-            double u[3], d2 = 0;
-            int f = nearest_triangle(p, a, b, c, u);
-            for (int k = 0; k < 3; k++) {
-                double d = p[k] - (u[0] * a[k] + u[1] * b[k] + u[2] * c[k]);
-                d2 += d * d;
-            }
-            /* ties by index, so that the tree's shape cannot change the answer */
-            if (d2 < best2 || (d2 == best2 && (best < 0 || t < best))) {
-                best2 = d2;
-                best = t;
-                feature = f;
-                memcpy(w, u, sizeof w);
-            }
-        }
+/* The nearest triangle so far, and its point. */
+typedef struct nearest {
+    int triangle, feature;
+    double d2, weight[3];
+} nearest;
+
+static void look_at(const toile_solid *s, const double *p, int t, nearest *best) {
+    const int *v = s->triangles + 3 * t;
+    const double *a = s->x + 3 * v[0], *b = s->x + 3 * v[1], *c = s->x + 3 * v[2];
+    double u[3], d2 = 0;
+    int f = nearest_triangle(p, a, b, c, u);
+    for (int k = 0; k < 3; k++) {
+        double d = p[k] - (u[0] * a[k] + u[1] * b[k] + u[2] * c[k]);
+        d2 += d * d;
     }
+    /* ties by index, so that neither the tree's shape nor where it began can change the answer */
+    if (d2 < best->d2 || (d2 == best->d2 && (best->triangle < 0 || t < best->triangle)))
+        *best = (nearest){t, f, d2, {u[0], u[1], u[2]}};
+}
+
+static bool nearest_mesh(const toile_solid *s, const double p[3], double radius, double open_depth, int *triangle, toile_hit *hit) {
+    struct {
+        int node;
+        double d2;
+    } stack[TREE_DEPTH_MAX];
+    int depth = 0;
+    nearest found = {-1, 0, radius * radius, {1, 0, 0}};
+    stack[0].node = 0, stack[0].d2 = box_distance2(&s->nodes[0], p);
+    if (stack[0].d2 <= found.d2) {
+        depth = 1;
+        if (*triangle >= 0 && *triangle < s->triangle_count)
+            look_at(s, p, *triangle, &found);
+    }
+    while (depth) {
+        depth--;
+        if (stack[depth].d2 > found.d2)
+            continue;
+        const toile_bvh_node *node = &s->nodes[stack[depth].node];
+        if (node->right) { /* the nearer child last, so that it is looked at first */
+            int l = stack[depth].node + 1, r = node->right;
+            double to_l = box_distance2(&s->nodes[l], p), to_r = box_distance2(&s->nodes[r], p);
+            bool left_first = to_l <= to_r;
+            stack[depth].node = left_first ? r : l, stack[depth].d2 = left_first ? to_r : to_l;
+            depth += stack[depth].d2 <= found.d2;
+            stack[depth].node = left_first ? l : r, stack[depth].d2 = left_first ? to_l : to_r;
+            depth += stack[depth].d2 <= found.d2;
+            continue;
+        }
+        for (int i = node->first; i < node->first + node->count; i++)
+            look_at(s, p, s->order[i], &found);
+    }
+    int best = *triangle = found.triangle, feature = found.feature;
+    double best2 = found.d2;
+    const double *w = found.weight;
     if (best < 0)
         return false;
     const int *v = s->triangles + 3 * best;
@@ -564,12 +583,12 @@ static bool nearest_mesh(const toile_solid *s, const double p[3], double radius,
     return true;
 }
 
-bool toile_solid_nearest(const toile_solid *s, const double p[3], double radius, double open_depth, double h,
-                         toile_hit *hit) {
+bool toile_solid_nearest_from(const toile_solid *s, const double p[3], double radius, double open_depth, double h,
+                              int *triangle, toile_hit *hit) {
     bool mesh = s->shape == TOILE_SOLID_MESH;
     if (s->side == TOILE_SOLID_OUTSIDE)
-        return mesh ? nearest_mesh(s, p, radius, open_depth, hit) : nearest_primitive(s, p, radius, h, hit);
-    if (!(mesh ? nearest_mesh(s, p, radius, INFINITY, hit) : nearest_primitive(s, p, INFINITY, h, hit)))
+        return mesh ? nearest_mesh(s, p, radius, open_depth, triangle, hit) : nearest_primitive(s, p, radius, h, hit);
+    if (!(mesh ? nearest_mesh(s, p, radius, INFINITY, triangle, hit) : nearest_primitive(s, p, INFINITY, h, hit)))
         return false;
     if (s->side == TOILE_SOLID_BOTH)
         return fabs(hit->distance) <= radius;
@@ -577,4 +596,10 @@ bool toile_solid_nearest(const toile_solid *s, const double p[3], double radius,
     for (int k = 0; k < 3; k++)
         hit->normal[k] = -hit->normal[k];
     return hit->distance <= radius && (s->closed || !mesh || -hit->distance <= open_depth);
+}
+
+bool toile_solid_nearest(const toile_solid *s, const double p[3], double radius, double open_depth, double h,
+                         toile_hit *hit) {
+    int none = -1;
+    return toile_solid_nearest_from(s, p, radius, open_depth, h, &none, hit);
 }

@@ -100,5 +100,8 @@ typedef struct toile_hit {
  * believed only up to `open_depth`: beyond, p may as well be far outside. */
 bool toile_solid_nearest(const toile_solid *solid, const double p[3], double radius, double open_depth, double h,
                          toile_hit *hit);
+/* The same answer, sooner if `triangle` (of a mesh; -1: none) is near p; becomes the nearest one. */
+bool toile_solid_nearest_from(const toile_solid *solid, const double p[3], double radius, double open_depth, double h,
+                              int *triangle, toile_hit *hit);
 
 #endif

@@ -1,5 +1,5 @@
 /* A tree of boxes over triangles, one triangle per leaf. Its shape is made once, from where triangles lie in the
- * material (cloth) or at the start (colliders); boxes are refitted every step. Children of node i are i + 1 and `right`. */
+ * material (cloth) or at the start (colliders); boxes are refitted as it moves. Children of node i are i + 1 and `right`. */
 #ifndef TOILE_TREE_H
 #define TOILE_TREE_H
 
@@ -11,6 +11,7 @@ typedef struct toile_tree_node {
     int right; /* 0: a leaf */
     int item;  /* of a leaf: its triangle; else how many leaves are below */
     bool whole; /* all below is of one piece of material */
+    bool fresh; /* something below has a new box */
 } toile_tree_node;
 
 typedef struct toile_box {
@@ -34,12 +35,15 @@ void toile_tree_free(toile_memory *memory, toile_tree *tree);
  * a tree is the same every time). */
 void toile_select_half(const double *place, int *order, int count, int axis);
 
-/* Boxes of the inner nodes from those of the leaves. */
+/* Boxes of the inner nodes above leaves that are fresh, from those of the leaves; which inner nodes are fresh. */
 void toile_tree_refit(toile_tree *tree);
 
+/* All comparisons at once: branches would be guessed wrong half of the time. */
 static inline bool toile_boxes_meet(const toile_box *a, const toile_box *b) {
-    return a->lo[0] <= b->hi[0] && b->lo[0] <= a->hi[0] && a->lo[1] <= b->hi[1] && b->lo[1] <= a->hi[1] &&
-           a->lo[2] <= b->hi[2] && b->lo[2] <= a->hi[2];
+    int meet = 1;
+    for (int k = 0; k < 4; k++) /* the fourth is 0 in all */
+        meet &= (a->lo[k] <= b->hi[k]) & (b->lo[k] <= a->hi[k]);
+    return meet;
 }
 
 #endif

@@ -121,7 +121,8 @@ static bool left_out(const toile_skin *s, uint64_t key) {
     return false;
 }
 
-/* A crumpled sheet that moves at random: nothing calm, so everything near has to be found. */
+/* A crumpled sheet that moves at random: nothing calm, so everything near has to be found; and found again when a tenth of it
+ * goes elsewhere, the rest within the drift. */
 static void finds_all(void) {
     toile_world *w = layers("2");
     toile_sim *sim = toile_world_sim(w);
@@ -131,13 +132,26 @@ static void finds_all(void) {
     uint64_t seed = 7;
     CHECK(toile_skin_make(sim->memory, sim->model, NULL, 0, 2, &skin, &error) == TOILE_OK, "%s", error.message);
     uint64_t *keys = malloc(4000000 * sizeof *keys), *found = malloc(4000000 * sizeof *found);
-    for (int trial = 0; trial < 4; trial++) {
-        double crumple = trial < 2 ? 0.03 : 0.01, way = trial % 2 ? 0.02 : 0.001, reach = 0.004;
-        for (int i = 0; i < 4 * skin.cloth_points; i++) {
+    for (int trial = 0; trial < 8; trial++) {
+        double crumple = trial < 4 ? 0.03 : 0.01, way = trial / 2 % 2 ? 0.02 : 0.001, reach = 0.004, drift = 0.0005;
+        bool again = trial % 2;
+        for (int p = 0; again && p < skin.cloth_points; p++) {
+            bool far = random_number(&seed) > 0.4;
+            double most = fmin(drift, skin.hold[p]);
+            for (int k = 0; k < 3; k++)
+                skin.end[4 * p + k] += (far ? way : 0.5 * most) * random_number(&seed);
+        }
+        for (int i = 0; !again && i < 4 * skin.cloth_points; i++) {
             skin.begin[i] = i % 4 == 3 ? 0 : sim->state.x[i] + crumple * random_number(&seed);
             skin.end[i] = i % 4 == 3 ? 0 : skin.begin[i] + way * random_number(&seed);
         }
-        CHECK(toile_skin_search(&skin, sim->model, (toile_reach){reach, -1}, 2, &pairs, &error) == TOILE_OK, "%s", error.message);
+        CHECK(toile_skin_search(&skin, sim->model, (toile_reach){reach, -1, drift}, again, false, 2, &pairs, &error) == TOILE_OK, "%s",
+              error.message);
+        int fresh = 0;
+        for (int t = 0; t < skin.cloth_triangles; t++)
+            fresh += skin.fresh[skin.point_count + t];
+        CHECK(again ? fresh < 0.9 * skin.cloth_triangles : fresh == skin.cloth_triangles, "trial %d: %d of %d triangles were looked for", trial,
+              fresh, skin.cloth_triangles);
         for (int i = 0; i < pairs.count; i++)
             found[i] = pairs.pair[i].key;
         qsort(found, (size_t)pairs.count, sizeof *found, compare_keys);
@@ -155,6 +169,33 @@ static void finds_all(void) {
     free(found);
     toile_free(sim->memory, pairs.pair);
     toile_skin_free(&skin);
+    toile_destroy(w);
+}
+
+/* At the end of every frame the list that steps kept up is what a search from nothing finds. */
+static void lists_hold(void) {
+    toile_world *w = layers("1");
+    toile_sim *sim = toile_world_sim(w);
+    toile_self *self = &sim->self;
+    int most = 0, other = 0;
+    for (int frame = 0; frame < 24; frame++) {
+        run(w, 1);
+        int count = self->near.count;
+        toile_pair *kept = malloc(((size_t)count + 1) * sizeof *kept);
+        memcpy(kept, self->near.pair, (size_t)count * sizeof *kept);
+        CHECK(self->near_known, "frame %d: pairs at its end are not known", frame);
+        self->skin.listed = false;
+        toile_self_set_points(sim, sim->state.x);
+        toile_self_search(sim, true);
+        toile_self_keep_near(sim);
+        other += count != self->near.count;
+        for (int i = 0; i < count && count == self->near.count; i++)
+            other += kept[i].key != self->near.pair[i].key;
+        most = count > most ? count : most;
+        free(kept);
+    }
+    CHECK(other == 0, "%d pairs are in one list and not in the other", other);
+    CHECK(most > 100, "only %d pairs were near", most);
     toile_destroy(w);
 }
 
@@ -216,6 +257,30 @@ static void couplings_are_a_matrix(void) {
 }
 
 /* ---- steps ---- */
+
+/* Two layers of cotton, factor 1, of silk, factor 0.6, and silk on cotton. */
+static void fabrics_rub(void) {
+    toile_world *w = layers("1");
+    toile_sim *sim = toile_world_sim(w);
+    int n = sim->model->particle_count, seen = 0, wrong = 0;
+    for (int i = 0; i < n; i++)
+        sim->model->friction[i] = sim->rules.garment[i] ? 0.6 : 1;
+    for (int frame = 0; frame < 12; frame++) {
+        run(w, 1);
+        for (int i = 0; i < sim->self.couplings.count; i++) {
+            const toile_coupling *c = &sim->self.couplings.item[i];
+            int silk = 0, cotton = 0;
+            for (int a = 0; a < 4; a++)
+                if (c->particle[a] >= 0)
+                    *(sim->rules.garment[c->particle[a]] ? &silk : &cotton) += 1;
+            double expected = sim->settings->self_friction * (silk && cotton ? sqrt(0.6) : silk ? 0.6 : 1);
+            wrong += !(fabs(c->friction - expected) < 1e-9);
+            seen += silk && cotton;
+        }
+    }
+    CHECK(wrong == 0 && seen > 100, "%d of %d contacts have another friction than their fabrics'", wrong, seen);
+    toile_destroy(w);
+}
 
 static void same_bits(void) {
     static const char *const THREADS[] = {"1", "2", "3"};
@@ -382,7 +447,9 @@ static void failing_memory(void) {
 
 int main(int argc, char **argv) {
     RUN(finds_all);
+    RUN(lists_hold);
     RUN(couplings_are_a_matrix);
+    RUN(fabrics_rub);
     RUN(rests);
     RUN(cheap);
     RUN(crossing_allowed);

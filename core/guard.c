@@ -1,0 +1,302 @@
+/* Checks the way of a candidate and makes it free of new intersections: impulses (Bridson, Fedkiw and Anderson 2002, section
+ * 7.3), then zones that move as one (there, section 7.5, without turning), and last cloth that solids pinch. All of it
+ * goes over pairs sorted by key, so results do not depend on threads. */
+#include "press.h"
+#include "sim.h"
+#include "vec3.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Distance kept while moving, in thicknesses: what rounding and the next step need. */
+#define LEAST_GAP 0.02
+
+/* ---- hits ---- */
+
+static void check_pair(const toile_sim *sim, const toile_pair *pair, float *time) {
+    const toile_skin *skin = &sim->self.skin;
+    double begin[4][3], end[4][3], t;
+    toile_near near;
+    toile_pair_points(skin->begin, pair, begin);
+    toile_pair_points(skin->end, pair, end);
+    *time = 2;
+    if (toile_pair_tangled(&sim->self, pair))
+        return;
+    double keep = LEAST_GAP * toile_pair_thickness(sim, pair);
+    if (!toile_ccd(toile_pair_kind(pair), (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
+        return;
+    if (t == 0) { /* nearer than that from the start: may not come much nearer */
+        toile_nearest(toile_pair_kind(pair), (const double(*)[3])begin, &near);
+        keep = fmin(keep, 0.5 * near.distance);
+        if (!(near.distance > 1e-10) ||
+            !toile_ccd(toile_pair_kind(pair), (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
+            return;
+    }
+    *time = (float)t;
+}
+
+static int compare_hits(const void *p, const void *q) {
+    uint64_t a = ((const toile_press *)p)->pair.key, b = ((const toile_press *)q)->pair.key;
+    return a < b ? -1 : a > b;
+}
+
+/* Hits among the found pairs; `all` or only those with points that moved since. */
+static void find_hits(toile_sim *sim, bool all) {
+    toile_self *s = &sim->self;
+    if (s->time_capacity < s->found.count) {
+        toile_free(sim->memory, s->time);
+        s->time = toile_alloc(sim->memory, (size_t)s->found.capacity, sizeof *s->time);
+        s->time_capacity = s->time ? s->found.capacity : 0;
+        if (!s->time) {
+            toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
+            s->hit_count = 0;
+            return;
+        }
+    }
+    const unsigned char *moved = s->touched;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(sim->threads) if (sim->threads > 1)
+    for (int i = 0; i < s->found.count; i++) {
+        const int *p = s->found.pair[i].point;
+        if (all || moved[p[0]] || moved[p[1]] || moved[p[2]] || moved[p[3]])
+            check_pair(sim, &s->found.pair[i], &s->time[i]);
+    }
+    int count = 0;
+    for (int i = 0; i < s->found.count; i++)
+        count += s->time[i] <= 1;
+    if (s->hit_capacity < count) {
+        toile_free(sim->memory, s->hit);
+        s->hit = toile_alloc(sim->memory, 2 * (size_t)count + 64, sizeof *s->hit);
+        s->hit_capacity = s->hit ? 2 * count + 64 : 0;
+        if (!s->hit) {
+            toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
+            s->hit_count = 0;
+            return;
+        }
+    }
+    s->hit_count = 0;
+    for (int i = 0; i < s->found.count; i++) {
+        if (s->time[i] > 1)
+            continue;
+        toile_press *hit = &s->hit[s->hit_count++];
+        double x[4][3], t = s->time[i], y[4][3];
+        toile_near near;
+        hit->pair = s->found.pair[i];
+        hit->time = t;
+        toile_pair_points(s->skin.begin, &hit->pair, x);
+        toile_pair_points(s->skin.end, &hit->pair, y);
+        for (int a = 0; a < 4; a++)
+            for (int k = 0; k < 3; k++)
+                y[a][k] = x[a][k] + t * (y[a][k] - x[a][k]);
+        toile_nearest(toile_pair_kind(&hit->pair), (const double(*)[3])y, &near);
+        memcpy(hit->weight, near.weight, sizeof hit->weight);
+        hit->gap = 0;
+        for (int k = 0; k < 3; k++) {
+            hit->normal[k] = near.distance > 0 ? near.vector[k] / near.distance : 0;
+            for (int a = 0; a < 4; a++)
+                hit->gap += hit->normal[k] * near.weight[a] * x[a][k];
+        }
+    }
+    if (s->hit_count > 1)
+        qsort(s->hit, (size_t)s->hit_count, sizeof *s->hit, compare_hits);
+}
+
+bool toile_self_missed(toile_sim *sim, double h, bool again) {
+    toile_self *s = &sim->self;
+    if (!s->on)
+        return false;
+    s->moved = false;
+    toile_self_set_points(sim, sim->work.next_x);
+    toile_self_search(sim, false);
+    find_hits(sim, true);
+    sim->frame.hits += s->hit_count;
+    if (!again || !s->hit_count)
+        return false;
+    bool ok = true;
+    for (int i = 0; ok && i < s->hit_count; i++)
+        if (!toile_pair_held_off(s, &s->hit[i].pair)) {
+            s->hit[i].time = fmax(s->hit[i].time, 1e-9);
+            ok = toile_press_apart(sim, &s->hit[i], sim->state.v, h);
+        }
+    if (!ok)
+        toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
+    toile_press_sort(sim);
+    return true;
+}
+
+/* ---- guard: impulses, then zones ---- */
+
+/* How much a particle yields to a push along an axis, 1/kg. */
+static double yield_of(const toile_sim *sim, int p, int axis) {
+    return p >= sim->self.skin.cloth_points || sim->work.held[p] >> axis & 1 ? 0 : sim->model->inverse_mass[p];
+}
+
+/* Moves the ends of a hit's points apart, by mass, until the gap along the normal of the hit is wide enough. */
+static void push_apart(toile_sim *sim, const toile_press *hit) {
+    toile_self *s = &sim->self;
+    const double *n = hit->normal;
+    double goal = 0.25 * toile_pair_thickness(sim, &hit->pair), gap = 0, yielding = 0;
+    goal = fmin(goal, fmax(hit->gap, 4 * LEAST_GAP * toile_pair_thickness(sim, &hit->pair)));
+    for (int i = 0; i < 4; i++) {
+        int p = hit->pair.point[i];
+        for (int k = 0; k < 3; k++) {
+            gap += n[k] * hit->weight[i] * s->skin.end[4 * (size_t)p + (size_t)k];
+            yielding += hit->weight[i] * hit->weight[i] * n[k] * n[k] * yield_of(sim, p, k);
+        }
+    }
+    if (gap >= goal || !(yielding > 0))
+        return;
+    double push = (goal - gap) / yielding;
+    for (int i = 0; i < 4; i++) {
+        int p = hit->pair.point[i];
+        for (int k = 0; k < 3; k++)
+            s->skin.end[4 * (size_t)p + (size_t)k] += push * hit->weight[i] * n[k] * yield_of(sim, p, k);
+        s->touched[p] = 1;
+    }
+}
+
+static int leader_of(int *zone, int p) {
+    while (zone[p] != p)
+        p = zone[p] = zone[zone[p]];
+    return p;
+}
+
+/* The particles of every hit become one zone, which moves as one: with its centre of mass, or with the collider or pin it has
+ * met. Within a zone nothing approaches any more. */
+static void join_zones(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    const toile_skin *skin = &s->skin;
+    int n = skin->cloth_points;
+    for (int i = 0; i < s->hit_count; i++) {
+        const int *p = s->hit[i].pair.point;
+        int first = -1;
+        for (int a = 0; a < 4; a++) {
+            if (p[a] >= n)
+                continue;
+            int leader = leader_of(s->zone, p[a]);
+            s->touched[p[a]] = 2; /* in a zone */
+            if (first >= 0 && leader != first)
+                s->zone[leader > first ? leader : first] = leader > first ? first : leader;
+            first = leader_of(s->zone, p[a]);
+        }
+    }
+    memset(s->zone_way, 0, 4 * (size_t)n * sizeof(double));
+    for (int p = 0; p < n; p++) {
+        if (s->touched[p] != 2)
+            continue;
+        double *way = s->zone_way + 4 * (size_t)leader_of(s->zone, p), mass = sim->model->mass[p];
+        if (sim->work.held[p])
+            mass *= 1e6;
+        way[3] += mass;
+        for (size_t k = 0; k < 3; k++)
+            way[k] += mass * s->way[4 * (size_t)p + k];
+    }
+    for (int i = 0; i < s->hit_count; i++) { /* a collider outweighs them */
+        const int *p = s->hit[i].pair.point;
+        int cloth = -1;
+        for (int a = 0; a < 4; a++)
+            cloth = p[a] < n ? leader_of(s->zone, p[a]) : cloth;
+        for (int a = 0; cloth >= 0 && a < 4; a++) {
+            if (p[a] < n)
+                continue;
+            double *way = s->zone_way + 4 * (size_t)cloth, mass = 1e4 * fabs(s->hit[i].weight[a]) + 1;
+            way[3] += mass;
+            for (size_t k = 0; k < 3; k++)
+                way[k] += mass * (skin->end[4 * (size_t)p[a] + k] - skin->begin[4 * (size_t)p[a] + k]);
+        }
+    }
+    for (int p = 0; p < n; p++) {
+        if (s->touched[p] != 2 || sim->work.held[p])
+            continue;
+        const double *way = s->zone_way + 4 * (size_t)leader_of(s->zone, p);
+        for (size_t k = 0; k < 3; k++)
+            s->skin.end[4 * (size_t)p + k] = s->skin.begin[4 * (size_t)p + k] + way[k] / way[3];
+    }
+}
+
+/* Are all hits left with solids that push the same cloth in opposite directions? Zones are those of the hits. */
+static bool is_pinched(toile_sim *sim) {
+    toile_self *s = &sim->self;
+    int n = s->skin.cloth_points, pinched = 0;
+    memset(s->zone_way, 0, 4 * (size_t)n * sizeof(double));
+    for (int i = 0; i < s->hit_count; i++) {
+        const toile_press *hit = &s->hit[i];
+        if (!toile_pair_with_solid(s, &hit->pair))
+            return false;
+        int side = hit->pair.point[0] < n ? 1 : -1; /* the normal is from the second to the first */
+        for (int a = 0; a < 4; a++) {
+            int p = hit->pair.point[a];
+            if (p >= n)
+                continue;
+            const toile_found *found = &sim->work.found[p];
+            double *first = s->zone_way + 4 * (size_t)leader_of(s->zone, p);
+            if (found->solid >= 0 && side * dot(found->normal, hit->normal) < 0)
+                first[3] = 2;
+            if (first[3] == 0) {
+                first[3] = 1;
+                for (int k = 0; k < 3; k++)
+                    first[k] = side * hit->normal[k];
+            } else if (side * dot(first, hit->normal) < 0) {
+                first[3] = 2;
+            }
+        }
+    }
+    for (int i = 0; i < s->hit_count; i++) {
+        bool own = false;
+        for (int a = 0; a < 4; a++)
+            if (s->hit[i].pair.point[a] < n)
+                own = own || s->zone_way[4 * (size_t)leader_of(s->zone, s->hit[i].pair.point[a]) + 3] == 2;
+        pinched += own;
+    }
+    return pinched == s->hit_count;
+}
+
+bool toile_self_guard(toile_sim *sim, double h, bool small) {
+    enum { IMPULSE_PASSES = 12, ZONE_PASSES = 12 };
+    toile_self *s = &sim->self;
+    toile_work *w = &sim->work;
+    int n = s->skin.cloth_points;
+    if (!s->on || !s->hit_count)
+        return true; /* `moved` is false: toile_self_missed has said so */
+    s->moved = true;
+    for (int pass = 0; pass < IMPULSE_PASSES && s->hit_count; pass++) {
+        memset(s->touched, 0, (size_t)s->skin.point_count);
+        for (int i = 0; i < s->hit_count; i++)
+            push_apart(sim, &s->hit[i]);
+        if (pass % 4 == 3) { /* what was pushed may have left where pairs were looked for */
+            toile_self_search(sim, false);
+            find_hits(sim, true);
+        } else {
+            find_hits(sim, false);
+        }
+    }
+    if (s->hit_count) {
+        sim->frame.zones++;
+        for (int p = 0; p < n; p++)
+            s->zone[p] = p;
+        for (size_t i = 0; i < 4 * (size_t)n; i++)
+            s->way[i] = s->skin.end[i] - s->skin.begin[i];
+        memset(s->touched, 0, (size_t)s->skin.point_count);
+        for (int pass = 0; pass < ZONE_PASSES && s->hit_count; pass++) {
+            join_zones(sim);
+            toile_self_search(sim, false);
+            find_hits(sim, true);
+        }
+    }
+    /* nothing may hide outside of where it was looked for */
+    if (!s->hit_count) {
+        toile_self_search(sim, false);
+        find_hits(sim, true);
+    }
+    for (size_t i = 0; i < 4 * (size_t)n; i++) {
+        double change = s->skin.end[i] - w->next_x[i];
+        w->next_x[i] = s->skin.end[i];
+        w->next_v[i] += change / h;
+        w->solution[i] += change / h;
+    }
+    if (s->hit_count && small && is_pinched(sim)) {
+        sim->frame.pinched += s->hit_count;
+        return true;
+    }
+    return s->hit_count == 0;
+}
