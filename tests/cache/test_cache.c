@@ -1586,23 +1586,28 @@ static void test_lock(void) {
     /* Of many that want it at once, one has it. A dead one's is taken over. */
     for (int round = 0; round < 10; round++) {
         pid_t children[6];
-        int pipes[2], winners = 0;
-        CHECK(pipe(pipes) == 0);
+        int told[2], over[2], winners = 0;
+        CHECK(pipe(told) == 0 && pipe(over) == 0);
         for (int i = 0; i < 6; i++)
             if ((children[i] = fork()) == 0) {
+                char end;
+                close(over[1]);
                 bool mine = toile_lock_take(&memory, path, &lock, &error) == TOILE_OK;
-                if (mine && write(pipes[1], "x", 1) != 1)
+                if (write(told[1], mine ? "x" : "-", 1) != 1)
                     _exit(1);
-                pause_ms(mine ? 300 : 0);
+                while (read(over[0], &end, 1) > 0) { /* until all have tried: a dead one's may be taken */
+                }
                 _exit(0); /* without release */
             }
+        char taken;
+        for (int i = 0; i < 6 && read(told[0], &taken, 1) == 1; i++)
+            winners += taken == 'x';
+        close(over[1]);
         for (int i = 0; i < 6; i++)
             waitpid(children[i], NULL, 0);
-        close(pipes[1]);
-        char taken;
-        while (read(pipes[0], &taken, 1) == 1)
-            winners++;
-        close(pipes[0]);
+        close(over[0]);
+        close(told[0]);
+        close(told[1]);
         CHECK(winners == 1);
     }
     snprintf(file, sizeof file, "%s.lock", path);
