@@ -283,7 +283,7 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
     for (int i = 0; i < sim->model->particle_count; i++) {
         toile_touch *touch = &sim->state.touch[i];
         const toile_found *found = &w->found[i];
-        if (found->solid < 0) { /* what friction between layers owes is self.c's */
+        if (found->solid < 0) { /* what friction between layers owes is press.c's */
             bool layers = touch->solid < 0;
             *touch = (toile_touch){
                 .solid = -1, .force = layers ? touch->force : 0, .direction = {layers ? touch->direction[0] : 0}};
@@ -316,8 +316,9 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
                     touch->direction[k] = -tangent[k] / hold;
             }
         } else if (dot(slip, found->direction) <= 0 && solid->friction_kinetic > 0) {
-            touch->mode = grips ? TOILE_TOUCH_GRIP : TOILE_TOUCH_STICK;
-            for (int k = 0; grips && k < 3; k++) /* from kinetic friction on, as share of static */
+            bool grip = grips && solid->friction_static > 0;
+            touch->mode = grip ? TOILE_TOUCH_GRIP : TOILE_TOUCH_STICK;
+            for (int k = 0; grip && k < 3; k++) /* from kinetic friction on, as share of static */
                 touch->direction[k] = solid->friction_kinetic / solid->friction_static * found->direction[k];
         } else {
             memcpy(touch->direction, found->direction, sizeof touch->direction);

@@ -3,16 +3,6 @@
  * reach; finer ones take the same guess in double (solve.c). */
 #include "fast_team.h"
 
-#include <omp.h>
-
-TOILE_INLINE void filter_double(const toile_constraints *c, int chunk, double *y) {
-    for (int k = c->chunk_begin[chunk]; k < c->chunk_begin[chunk + 1]; k++) {
-        const double *S = c->filter + 12 * (size_t)k;
-        double *yi = y + 4 * (size_t)c->particle[k];
-        v4_store(yi, v4_load(S) * v4_set(yi[0]) + v4_load(S + 4) * v4_set(yi[1]) + v4_load(S + 8) * v4_set(yi[2]));
-    }
-}
-
 /* The rows of a chunk in single precision; true if any is not 0. */
 static bool take(const toile_pattern *pattern, int c, const double *from, float *to) {
     double any = 0;
@@ -50,14 +40,11 @@ void TOILE_KERNEL(toile_fast_guess)(toile_fast_job *job) {
 
 #pragma omp parallel num_threads(wanted) if (wanted > 1)
     {
-        int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-#pragma omp single
-        barrier.threads = threads;
-        team team = {&barrier, thread, threads, chunks * thread / threads, chunks * (thread + 1) / threads};
+        team team = join_team(&barrier, chunks);
         int mine = team.chunk_begin, mine_end = team.chunk_end;
         unsigned rounding = toile_flush_tiny();
         FOR_MY_CHUNKS(c) {
-            filter_double(constraints, c, x);
+            filter_chunk(constraints, c, x);
             given[c] = take(pattern, c, x, f->p);
             driving[c] = take(pattern, c, z, f->e);
         }
@@ -100,10 +87,10 @@ void TOILE_KERNEL(toile_fast_guess)(toile_fast_job *job) {
                 sum += xi * own;
             }
             energy[c] = v4_sum(sum);
-            filter_double(constraints, c, job->residual);
+            filter_chunk(constraints, c, job->residual);
         }
         toile_barrier_wait(&barrier);
-        if (thread == 0)
+        if (team.thread == 0)
             job->energy = sum_chunks(energy, chunks);
         toile_restore_rounding(rounding);
     }

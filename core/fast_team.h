@@ -6,6 +6,7 @@
 #include "fast_kernels.h"
 
 #include <immintrin.h>
+#include <omp.h>
 
 /* Numbers below 1e-38 count as zero: far from a blow directions fade into such numbers, and the processor is a hundred times
  * slower with them. (Flush to zero and denormals are zero, of this thread and until it is undone.) */
@@ -25,6 +26,14 @@ typedef struct team {
     int chunk_begin, chunk_end; /* chunks of rows that are this thread's: contiguous, so that they stay in its cache */
 } team;
 
+/* The calling thread's place in its team; every thread of it calls this once, with one barrier. */
+static inline team join_team(toile_barrier *barrier, int chunks) {
+    int thread = omp_get_thread_num(), threads = omp_get_num_threads();
+#pragma omp single
+    barrier->threads = threads;
+    return (team){barrier, thread, threads, chunks * thread / threads, chunks * (thread + 1) / threads};
+}
+
 #define FOR_MY_CHUNKS(c) for (int c = mine; c < mine_end; c++)
 #define FOR_ROWS(c, i) for (size_t i = 4 * (size_t)pattern->chunk_begin[c]; i < 4 * (size_t)pattern->chunk_begin[c + 1]; i += 4)
 #define FOR_MY_STREAMS(s) for (int s = team->thread; s < TOILE_STREAMS; s += team->threads)
@@ -34,6 +43,18 @@ TOILE_INLINE double sum_chunks(const double *partial, int chunks) {
     for (int c = 0; c < chunks; c++)
         sum += partial[c];
     return sum;
+}
+
+TOILE_INLINE v4 block_times(const double *B, v4 x) {
+    return v4_load(B) * v4_set(x[0]) + v4_load(B + 4) * v4_set(x[1]) + v4_load(B + 8) * v4_set(x[2]);
+}
+
+/* Filters y in place in the chunk's constrained particles. S is symmetric: rows are columns. */
+TOILE_INLINE void filter_chunk(const toile_constraints *c, int chunk, double *y) {
+    for (int k = c->chunk_begin[chunk]; k < c->chunk_begin[chunk + 1]; k++) {
+        double *yi = y + 4 * (size_t)c->particle[k];
+        v4_store(yi, block_times(c->filter + 12 * (size_t)k, v4_load(yi)));
+    }
 }
 
 TOILE_INLINE void filter_single(const toile_constraints *c, int chunk, float *y) {

@@ -14,6 +14,9 @@
 /* Growth, in parts of what is allowed, up to which an element is brought back. */
 #define WORTH 10
 
+/* Growth, in parts of what is allowed, that counts where there is more stretch than usual. */
+#define ADDS_UP 0.25
+
 /* One direction of a triangle, or a connection: stretch = |sum of weight x|. */
 typedef struct strand {
     int count, particle[3];
@@ -40,7 +43,7 @@ static double allowed(double before, double most) {
 
 /* Growth that would be allowed, but adds to more than is usual: steps in a row would add up. */
 static bool adds_up(double before, double after, double most) {
-    return after - 1 > TOILE_STRETCH_USUAL + most / 4 && after - before > most / 4;
+    return after - 1 > TOILE_STRETCH_USUAL + ADDS_UP * most && after - before > ADDS_UP * most;
 }
 
 /* What an element is brought back to: half of what is allowed, and not beyond the usual. */
@@ -57,19 +60,10 @@ static size_t place(const toile_model *m, int e, int direction) {
 /* The part of `direction` in which particle i is free. */
 static void free_part(const toile_work *w, int i, const double *direction, double *out) {
     const toile_found *found = &w->found[i];
-    double along = 0;
-    if (w->held[i]) { /* also those held in one axis only: there are few */
-        out[0] = out[1] = out[2] = 0;
-        return;
-    }
-    if (found->solid >= 0 && found->mode == TOILE_TOUCH_STICK) {
-        out[0] = out[1] = out[2] = 0;
-        return;
-    }
-    if (found->solid >= 0)
-        along = dot(found->normal, direction);
+    bool touches = found->solid >= 0, fixed = w->held[i] || (touches && found->mode == TOILE_TOUCH_STICK); /* or in one axis only */
+    double along = touches ? dot(found->normal, direction) : 0;
     for (int k = 0; k < 3; k++)
-        out[k] = direction[k] - (found->solid >= 0 ? along * found->normal[k] : 0);
+        out[k] = fixed ? 0 : direction[k] - (touches ? along * found->normal[k] : 0);
 }
 
 /* Brings one strand of the candidate down to `target`. */
@@ -123,11 +117,13 @@ static int find_over(toile_sim *sim) {
     return count;
 }
 
-bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme) {
+bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double change) {
     const toile_model *m = sim->model;
     toile_work *w = &sim->work;
     double most = sim->settings->stretch_change_max;
-    int count = scheme->procedure == TOILE_LINEAR ? find_over(sim) : 0;
+    if (scheme->procedure != TOILE_LINEAR || change <= ADDS_UP * most)
+        return false; /* as in most steps */
+    int count = find_over(sim);
     for (int sweep = 0; count > 0 && sweep < SWEEPS; sweep++)
         for (int o = 0; o < count; o++) {
             int e = w->over[o] / 2, k = w->over[o] % 2;

@@ -5,7 +5,8 @@
 #include "integrate.h"
 
 /* The candidate grew some elements by more than stretch_change_max, or fast beyond what is usual (next_stretch is filled in):
- * moves particles of these, and their velocities with them. False: nothing was moved; there are none, or too many. */
-bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme);
+ * moves particles of these, and their velocities with them. `change` is the largest growth there is, as kernels.h counts it. False:
+ * nothing was moved; there are none, or too many. */
+bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double change);
 
 #endif

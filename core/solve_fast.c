@@ -4,8 +4,6 @@
 #include "fast_team.h"
 #include "solve_stop.h"
 
-#include <omp.h>
-
 /* Relative error in the energy norm that a run leaves behind unseen: its residual is updated, not measured. */
 #define ROUNDING 1e-5
 
@@ -40,10 +38,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
 
 #pragma omp parallel num_threads(wanted) if (wanted > 1)
     {
-        int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-#pragma omp single
-        barrier.threads = threads;
-        team team = {&barrier, thread, threads, chunks * thread / threads, chunks * (thread + 1) / threads};
+        team team = join_team(&barrier, chunks);
         int mine = team.chunk_begin, mine_end = team.chunk_end;
         unsigned rounding = toile_flush_tiny();
         if (job->fresh)
@@ -139,7 +134,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             v4_store(job->x + i, v4_load(job->x + i) + v4_set(scale) * (v4){a[0], a[1], a[2], 0});
         }
         toile_restore_rounding(rounding);
-        if (thread == 0) {
+        if (team.thread == 0) {
             job->iterations = count;
             job->converged = sound && good;
             job->sound = sound;

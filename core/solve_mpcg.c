@@ -10,18 +10,6 @@
 
 #include <omp.h>
 
-TOILE_INLINE v4 block_times(const double *B, v4 x) {
-    return v4_load(B) * v4_set(x[0]) + v4_load(B + 4) * v4_set(x[1]) + v4_load(B + 8) * v4_set(x[2]);
-}
-
-/* Filters y in place in the chunk's constrained particles. S is symmetric: rows are columns. */
-TOILE_INLINE void filter_chunk(const toile_constraints *c, int chunk, double *y) {
-    for (int k = c->chunk_begin[chunk]; k < c->chunk_begin[chunk + 1]; k++) {
-        double *yi = y + 4 * (size_t)c->particle[k];
-        v4_store(yi, block_times(c->filter + 12 * (size_t)k, v4_load(yi)));
-    }
-}
-
 /* h = P^-1 a by the incomplete factor, not yet filtered. */
 static void apply_factor(const toile_solve *solve, const team *team, const double *a, double *h) {
     const toile_pattern *pattern = solve->matrix->pattern;

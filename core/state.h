@@ -15,7 +15,7 @@ typedef struct toile_touch {
     double force;        /* normal force of the last step, N: friction of the next */
     double direction[3]; /* of sliding, or of the pull that made it slide, unit; gripping: of friction, as share of its
                           * limit; 0 if none */
-    /* of a particle that touches no collider, if layers press it (self.c): force is what friction owes it, direction[0] the
+    /* of a particle that touches no collider, if layers press it (press.c): force is what friction owes it, direction[0] the
      * normal impulse guessed in the last step, both N s */
 } toile_touch;
 

@@ -6,8 +6,8 @@
  * with constraints S and z in the solve, and the step length of their section 7. The result goes to spare buffers; only
  * commit changes the state, so a rejected step leaves no trace.
  *
- * What will keep cloth off cloth belongs between the solve and the judgement: it takes the candidate next_x and may change
- * it or ask for a shorter step. */
+ * Between the solve and the commit the candidate next_x may still be changed: elements that only the linear step has
+ * overstretched are brought back (limit.h), and cloth is kept off cloth, which may also ask for a shorter step (self.h). */
 #include "integrate.h"
 
 #include "limit.h"
@@ -186,7 +186,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance, double *change) 
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
         v = judge(sim, solved, change, &largest);
-        for (int k = 0; k < LIMIT_ROUNDS && solved && v != BROKEN && toile_limit_stretch(sim, &scheme); k++)
+        for (int k = 0; k < LIMIT_ROUNDS && solved && v != BROKEN && toile_limit_stretch(sim, &scheme, *change); k++)
             v = judge(sim, solved, change, &largest);
         end_stage(sim, STAGE_EVALUATE, &clock);
         if (!worth(v, last_chance) || !contacts_missed(sim, &scheme, pass == CONTACT_PASSES, &clock))
@@ -210,7 +210,12 @@ static verdict step(toile_sim *sim, double h, bool last_chance, double *change) 
     return v;
 }
 
-/* Halve after a failure; after enough successes double again, and wait longer each time that fails. */
+/* Growth of stretch, in parts of what is allowed, below which a longer step is tried at once, and above which it is not: growth
+ * goes with the square of the step where cloth turns. */
+#define GROWTH_SMALL 0.25
+#define GROWTH_LARGE 0.35
+
+/* Halve after a failure; after enough successes double again, and wait longer each time that fails. `share` is the growth. */
 static void adapt(toile_state *s, verdict v, double share) {
     if (v != ACCEPTED) {
         if (s->trying)
@@ -221,12 +226,12 @@ static void adapt(toile_state *s, verdict v, double share) {
         s->last_step = 0; /* what led here is no trend: a two-step method begins anew */
         return;
     }
-    s->successes += share < 0.25 ? s->patience : 1;
+    s->successes += share < GROWTH_SMALL ? s->patience : 1;
     if (s->trying) { /* the longer step held */
         s->trying = 0;
         s->patience = 2;
     }
-    if (s->level > 0 && s->successes >= s->patience && share < 0.35) {
+    if (s->level > 0 && s->successes >= s->patience && share < GROWTH_LARGE) {
         s->level--;
         s->successes = 0;
         s->trying = 1;
