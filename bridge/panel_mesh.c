@@ -50,7 +50,8 @@ static bool fail(mesher *m, toile_panel_fault_kind kind, int a, int b) {
 /* ---- the lattice ---- */
 
 static double length2(const double a[2], const double b[2]) {
-    return hypot(a[0] - b[0], a[1] - b[1]);
+    double x = a[0] - b[0], y = a[1] - b[1];
+    return sqrt(x * x + y * y); /* places are whole numbers below 2^31: what hypot guards against cannot be */
 }
 
 static bool lay_out(mesher *m) {
@@ -151,7 +152,8 @@ static double distance_to_segment(const double p[2], const double a[2], const do
     double x = b[0] - a[0], y = b[1] - a[1], l = x * x + y * y;
     double t = l > 0 ? ((p[0] - a[0]) * x + (p[1] - a[1]) * y) / l : 0;
     t = t < 0 ? 0 : t > 1 ? 1 : t;
-    return hypot(p[0] - a[0] - t * x, p[1] - a[1] - t * y);
+    double foot[2] = {a[0] + t * x, a[1] + t * y};
+    return length2(p, foot);
 }
 
 /* Calls `see` for the segments in squares around a point. */
