@@ -756,7 +756,7 @@ static void catenary(void) {
                 must(w, toile_move_pin(w, left, target));
                 must(w, toile_advance(w, step));
             }
-            CHECK(settle(w, step, 20, 1e-4), "%s, L / span %g does not come to rest: %.2g m/s", MODELS[m], length,
+            CHECK(settle(w, step, 60, 1e-6), "%s, L / span %g does not come to rest: %.2g m/s", MODELS[m], length,
                   top_speed(w));
             double sag = -column_mean(w, &s, N / 2, 2), pull = 0;
             toile_sim *sim = toile_world_sim(w);
