@@ -92,8 +92,8 @@ typedef struct toile_fast_job {
     bool sound;                  /* out: false if the factor or the numbers broke down */
 } toile_fast_job;
 
-/* fast.c; false if memory is short: free it in any case. */
-bool toile_fast_make(toile_memory *memory, const toile_model *model, toile_fast *fast);
+/* fast.c; for steps of this length, s. False if memory is short: free it in any case. */
+bool toile_fast_make(toile_memory *memory, const toile_model *model, double step, toile_fast *fast);
 void toile_fast_free(toile_memory *memory, toile_fast *fast);
 
 #endif
