@@ -116,7 +116,7 @@ static void put_table(experiment *e, const group groups[4], const char *how) {
         experiment_result(e, experiment_text("%s, %s: time over implicit", NAMES[k], how), PAPER[k][0],
                           experiment_text("%.2f", g->cpu / g->runs),
                           experiment_text("%d runs%s", g->runs,
-                                          holds ? "" : "; does not hold here: our matrix keeps its pattern"));
+                                          holds ? "" : "; does not hold here: products are less than half of the time"));
         if (g->with_iterations)
             experiment_result(e, experiment_text("%s, %s: iterations over implicit", NAMES[k], how),
                               PAPER[k][1], experiment_text("%.2f", g->iterations / g->with_iterations), "");
