@@ -146,10 +146,10 @@ static bool list_links(toile_memory *memory, const toile_model *m, toile_fast_pa
 }
 
 /* Links of row i to rows [from, to), made even. */
-static int add_half_links(toile_fast_pattern *f, int i, int from, int to, int empty, int at) {
+static int add_half_links(toile_fast_pattern *f, const double *share, int i, int from, int to, int empty, int at) {
     int first = at;
     for (int k = f->link_begin[i]; k < f->link_begin[i + 1]; k++)
-        if (f->link_column[k] >= from && f->link_column[k] < to) {
+        if (f->link_column[k] >= from && f->link_column[k] < to && (!share || share[f->link_spring[k]] != 0)) {
             f->half_column[at] = f->link_column[k];
             f->half_spring[at++] = f->link_spring[k];
         }
@@ -160,19 +160,24 @@ static int add_half_links(toile_fast_pattern *f, int i, int from, int to, int em
     return at;
 }
 
-static bool list_half_links(toile_memory *memory, const toile_model *m, toile_fast_pattern *f) {
+void toile_fast_list_links(const toile_model *m, const double *share, toile_fast_pattern *f) {
     const toile_pattern *p = &m->pattern;
-    int most = f->link_begin[f->n] / 2 + 2 * f->n + 1, at = 0;
-    if (!(f->half_begin = ints(memory, f->n + 1)) || !(f->half_split = ints(memory, f->n)) ||
-        !(f->half_column = ints(memory, most)) || !(f->half_spring = ints(memory, most)))
-        return false;
+    int at = 0;
     for (int c = 0; c < p->chunk_count; c++)
         for (int i = p->chunk_begin[c], end = p->chunk_begin[c + 1]; i < end; i++) {
             f->half_begin[i] = at;
-            f->half_split[i] = at = add_half_links(f, i, i + 1, end, m->springs.padded, at);
-            at = add_half_links(f, i, end, f->n, m->springs.padded, at);
+            f->half_split[i] = at = add_half_links(f, share, i, i + 1, end, m->springs.padded, at);
+            at = add_half_links(f, share, i, end, f->n, m->springs.padded, at);
         }
     f->half_begin[f->n] = at;
+}
+
+static bool list_half_links(toile_memory *memory, const toile_model *m, toile_fast_pattern *f) {
+    int most = f->link_begin[f->n] / 2 + 2 * f->n + 1;
+    if (!(f->half_begin = ints(memory, f->n + 1)) || !(f->half_split = ints(memory, f->n)) ||
+        !(f->half_column = ints(memory, most)) || !(f->half_spring = ints(memory, most)))
+        return false;
+    toile_fast_list_links(m, NULL, f);
     return true;
 }
 
