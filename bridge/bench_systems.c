@@ -266,8 +266,10 @@ static bool take_system(bench_case *c, const double *previous, bool thin) {
     if (thin && a.spring)
         make_thin(&m->springs, (double *)a.spring);
     s->assembly = a;
-    s->matrix = (toile_matrix){p, copy(c, NULL, 12 * n), copy(c, NULL, 9 * (size_t)p->off_count + 3),
-                               copy(c, NULL, 4 * (size_t)p->spill_begin[p->chunk_count])};
+    s->matrix = (toile_matrix){.pattern = p,
+                               .diagonal = copy(c, NULL, 12 * n),
+                               .off = copy(c, NULL, 9 * (size_t)p->off_count + 3),
+                               .spill = copy(c, NULL, 4 * (size_t)p->spill_begin[p->chunk_count])};
     s->b = copy(c, NULL, 4 * n);
     s->previous = copy(c, previous, 4 * n);
     s->exact = copy(c, NULL, 4 * n);

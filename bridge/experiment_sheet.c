@@ -26,6 +26,7 @@ static bool set_up(toile_world *w, const sheet *s) {
                               {"preconditioner", s->preconditioner ? s->preconditioner : "constrained"},
                               {"solver_stop", s->own_stop || s->solver ? "energy" : "thesis"},
                               {"decompose", s->decompose ? "true" : "false"},
+                              {"aimex_bends_explicit", s->bends_explicit ? "true" : "false"},
                               {"self_collision", "off"}, /* the papers' tables were made without */
                               {"drag_model", "none"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

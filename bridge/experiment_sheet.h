@@ -30,6 +30,7 @@ typedef struct sheet {
     const char *integrator, *solver, *preconditioner; /* null: backward_euler, mpcg, constrained */
     bool own_stop; /* stop at an error in the energy norm instead of as the thesis does */
     bool decompose;
+    bool bends_explicit; /* with aimex, whatever the criterion says */
     int threads;
 } sheet;
 

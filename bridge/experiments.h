@@ -10,6 +10,9 @@ bool experiment_bw_resolution(experiment *e);
 bool experiment_decompose(experiment *e);
 bool experiment_fb_stability(experiment *e);
 bool experiment_aimex(experiment *e);
+/* CPU time of aimex with bends explicit over all implicit: mean over those of the first so many random sets in which stretch and
+ * shear stay implicit (thesis Table 4.1), each for so many seconds. NaN if there is none. */
+double experiment_aimex_time(int sets, double seconds);
 bool experiment_aimex_stability(experiment *e);
 bool experiment_jiang_rk4(experiment *e);
 bool experiment_preconditioners(experiment *e);

@@ -26,6 +26,8 @@ TOILE_INLINE void add_triangle(const toile_assembly *a, int code, double B[9]) {
 TOILE_INLINE void add_hinge(const toile_assembly *a, int code, double B[9]) {
     const double *r = a->hinge + (size_t)(code >> 4) * TOILE_HINGE_RECORD;
     const double *p = r + 3 * ((code >> 2) & 3), *q = r + 3 * (code & 3);
+    if (r[13] == 0) /* explicit */
+        return;
     for (int i = 0; i < 3; i++) {
         double f = r[13] * p[i];
         for (int j = 0; j < 3; j++)

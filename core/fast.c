@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-bool toile_fast_make(toile_memory *memory, const toile_model *m, toile_fast *f) {
+bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, toile_fast *f) {
     const toile_pattern *p = &m->pattern;
     memset(f, 0, sizeof *f);
-    if (!toile_fast_pattern_make(memory, m, &f->pattern))
+    if (!toile_fast_pattern_make(memory, m, step, &f->pattern))
         return false;
     const toile_fast_pattern *fp = &f->pattern;
     size_t n = (size_t)fp->n, off = (size_t)fp->off_count;

@@ -44,6 +44,7 @@ typedef struct toile_fast {
     float *inertia;     /* springs: the diagonal without them, rows of four, (n x 12) */
     float *off;         /* triangles: off-diagonal blocks of the matrix, 9 each and 3 more */
     float *core;        /* triangles: the same without the hinges' part */
+    const toile_live *live; /* triangles: blocks that are not 0; null: any may be something */
     float *diagonal;    /* rows of four, (n x 12) */
     float *spill;
     float *inverse;     /* D^-1 by position, rows of four, (n x 12) */
@@ -92,8 +93,11 @@ typedef struct toile_fast_job {
     bool sound;                  /* out: false if the factor or the numbers broke down */
 } toile_fast_job;
 
-/* fast.c; false if memory is short: free it in any case. */
-bool toile_fast_make(toile_memory *memory, const toile_model *model, toile_fast *fast);
+/* fast.c; for steps of this length, s. False if memory is short: free it in any case. */
+bool toile_fast_make(toile_memory *memory, const toile_model *model, double step, toile_fast *fast);
 void toile_fast_free(toile_memory *memory, toile_fast *fast);
+
+/* fast_pattern.c: the half links, of springs with a share alone; null: of all. */
+void toile_fast_list_links(const toile_model *model, const double *share, toile_fast_pattern *pattern);
 
 #endif

@@ -1,6 +1,8 @@
 /* The constant part of the fast solver: order of elimination, pattern of the factor, links of the springs. */
 #include "fast_pattern.h"
 
+#include "force_spring.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,22 +25,43 @@ static int compare_arcs(const void *a, const void *b) {
     return x->to < y->to ? -1 : x->to > y->to;
 }
 
+/* Which connections the core has beside those of stretch, and ties. */
+typedef struct extent {
+    bool shear, bend;
+} extent;
+
 /* Shear that is stiff against stretch belongs to the core too: without it a sheet of 81 x 81 with 300 against 6000 N/m takes
- * 80 iterations instead of 29; from 0.01 on that pays for the larger factor (measured 0.0017 to 0.05). */
-#define SHEAR_IN_CORE 0.01
-static int count_core(const toile_springs *s) {
-    double stretch = 0, shear = 0;
+ * 80 iterations instead of 29; from 0.01 on that pays for the larger factor (measured 0.0017 to 0.05). So long as it is stiff
+ * against inertia as well, h^2 k > m: with 0.3 against 60 N/m on 161 x 161 it saves 2 of 12 iterations at twice the time. */
+#define SHEAR_OVER_STRETCH 0.01
+#define SHEAR_OVER_INERTIA 10
+
+/* So does bend, which near rest is all but a jump: a flat hanging sheet of 161 x 161 takes 60 iterations instead of 260. At
+ * 81 x 81, 1300 times its inertia, it is a draw. */
+#define BEND_OVER_INERTIA 1000
+
+static extent extent_of(const toile_model *m, double step) {
+    const toile_springs *s = &m->springs;
+    double stretch = 0, shear = 0, bend = 0, mass = 0, jump = -toile_bend_polynomial(1 - TOILE_BEND_LINEAR, NULL);
+    int sheared = s->axial_count - s->stretch_count;
     for (int k = 0; k < s->axial_count; k++)
         *(k < s->stretch_count ? &stretch : &shear) += s->stiffness[k];
-    int sheared = s->axial_count - s->stretch_count;
-    bool stiff = sheared > 0 && shear * s->stretch_count > SHEAR_IN_CORE * stretch * sheared;
-    return stiff ? s->axial_count : s->stretch_count;
+    for (int k = s->axial_padded; k < s->axial_padded + s->bend_count; k++)
+        bend += jump * s->stiffness[k] / (TOILE_BEND_LINEAR * s->length[k]);
+    for (int i = 0; i < m->particle_count; i++)
+        mass += m->mass[i];
+    double inertia = mass / (step * step * m->particle_count);
+    return (extent){shear * s->stretch_count > SHEAR_OVER_STRETCH * stretch * sheared &&
+                        shear > SHEAR_OVER_INERTIA * inertia * sheared,
+                    bend > BEND_OVER_INERTIA * inertia * s->bend_count};
 }
 
-/* Is connection or block k in the matrix core? Stretch connections (and stiff shear), blocks with triangles; and ties. */
-static bool in_core(const toile_model *m, int core_count, int k) {
+/* Is connection or block k in the matrix core? Stretch connections (and stiff shear and bend), blocks with triangles; and ties. */
+static bool in_core(const toile_model *m, extent more, int k) {
+    const toile_springs *s = &m->springs;
     if (m->springs_used)
-        return k < core_count || toile_is_tie(&m->springs, k);
+        return k < s->stretch_count || (more.shear && k < s->axial_count) ||
+               (more.bend && k >= s->axial_padded && k < s->axial_padded + s->bend_count) || toile_is_tie(s, k);
     const int *begin = m->pattern.triangle_begin + m->particle_count + k;
     const int *tie = m->pattern.spring_begin + m->particle_count + k;
     return begin[1] > begin[0] || tie[1] > tie[0];
@@ -58,12 +81,12 @@ static void edge_of(const toile_model *m, int k, int *row_of, int *i, int *j) {
 
 /* Where each row is eliminated: rows [0, a) upwards, rows [a + m, n) downwards, the m rows between last. m is the least
  * that leaves no edge between the streams. */
-static void order_positions(const toile_model *m, toile_fast_pattern *f, int core_count, int edges, int *row_of, int *position) {
+static void order_positions(const toile_model *m, toile_fast_pattern *f, extent more, int edges, int *row_of, int *position) {
     int n = f->n, a = n / 2, end = a;
     for (int k = 0; k < edges; k++) {
         int i, j;
         edge_of(m, k, row_of, &i, &j);
-        if (in_core(m, core_count, k) && i < a && j >= end)
+        if (in_core(m, more, k) && i < a && j >= end)
             end = j + 1;
     }
     if (end > n - n / 4) /* too tangled for two: one stream */
@@ -92,10 +115,9 @@ static int find_later(const toile_fast_pattern *f, const int *position, int from
     return -1;
 }
 
-/* Eliminating a row changes block (j, k) of its later neighbours j <= k. If the pattern does not have it, triangles note the
- * pair with target -1 (see add_to_diagonals in fast_factor.c); neighbours along stretch connections are all but orthogonal, and
- * nothing is lost without. */
-static bool list_updates(toile_memory *memory, toile_fast_pattern *f, const int *position, bool dropped) {
+/* Eliminating a row changes block (j, k) of its later neighbours j <= k. If the pattern does not have it, the pair is noted with
+ * target -1 (see add_to_diagonals in fast_factor.c). */
+static bool list_updates(toile_memory *memory, toile_fast_pattern *f, const int *position) {
     f->update_begin = ints(memory, f->off_count + 1);
     if (!f->update_begin)
         return false;
@@ -106,8 +128,6 @@ static bool list_updates(toile_memory *memory, toile_fast_pattern *f, const int 
                 f->update_begin[k] = count;
                 for (int j = f->begin[p]; j <= k; j++) {
                     int target = j == k ? f->column[k] : find_later(f, position, position[f->column[j]], position[f->column[k]]);
-                    if (target < 0 && !dropped)
-                        continue;
                     if (pass) {
                         f->update_with[count] = j;
                         f->update_target[count] = target < 0 ? -1 : j == k ? target : f->n + target;
@@ -141,10 +161,10 @@ static bool list_links(toile_memory *memory, const toile_model *m, toile_fast_pa
 }
 
 /* Links of row i to rows [from, to), made even. */
-static int add_half_links(toile_fast_pattern *f, int i, int from, int to, int empty, int at) {
+static int add_half_links(toile_fast_pattern *f, const double *share, int i, int from, int to, int empty, int at) {
     int first = at;
     for (int k = f->link_begin[i]; k < f->link_begin[i + 1]; k++)
-        if (f->link_column[k] >= from && f->link_column[k] < to) {
+        if (f->link_column[k] >= from && f->link_column[k] < to && (!share || share[f->link_spring[k]] != 0)) {
             f->half_column[at] = f->link_column[k];
             f->half_spring[at++] = f->link_spring[k];
         }
@@ -155,19 +175,24 @@ static int add_half_links(toile_fast_pattern *f, int i, int from, int to, int em
     return at;
 }
 
-static bool list_half_links(toile_memory *memory, const toile_model *m, toile_fast_pattern *f) {
+void toile_fast_list_links(const toile_model *m, const double *share, toile_fast_pattern *f) {
     const toile_pattern *p = &m->pattern;
-    int most = f->link_begin[f->n] / 2 + 2 * f->n + 1, at = 0;
-    if (!(f->half_begin = ints(memory, f->n + 1)) || !(f->half_split = ints(memory, f->n)) ||
-        !(f->half_column = ints(memory, most)) || !(f->half_spring = ints(memory, most)))
-        return false;
+    int at = 0;
     for (int c = 0; c < p->chunk_count; c++)
         for (int i = p->chunk_begin[c], end = p->chunk_begin[c + 1]; i < end; i++) {
             f->half_begin[i] = at;
-            f->half_split[i] = at = add_half_links(f, i, i + 1, end, m->springs.padded, at);
-            at = add_half_links(f, i, end, f->n, m->springs.padded, at);
+            f->half_split[i] = at = add_half_links(f, share, i, i + 1, end, m->springs.padded, at);
+            at = add_half_links(f, share, i, end, f->n, m->springs.padded, at);
         }
     f->half_begin[f->n] = at;
+}
+
+static bool list_half_links(toile_memory *memory, const toile_model *m, toile_fast_pattern *f) {
+    int most = f->link_begin[f->n] / 2 + 2 * f->n + 1;
+    if (!(f->half_begin = ints(memory, f->n + 1)) || !(f->half_split = ints(memory, f->n)) ||
+        !(f->half_column = ints(memory, most)) || !(f->half_spring = ints(memory, most)))
+        return false;
+    toile_fast_list_links(m, NULL, f);
     return true;
 }
 
@@ -213,14 +238,15 @@ static bool make_blocks(toile_memory *memory, toile_fast_pattern *f, int count) 
 
 /* The pattern of the core, and then that of its factor: with the fill of level 1, which takes irregular triangles from 115 to 55
  * iterations and from a diagonal raised by 0.08 to one by 0.009, regular ones from 120 to 40. Level 2 brings little more.
- * Chains of stretch alone do without: neighbours along them are all but orthogonal. */
-static bool find_blocks(toile_memory *memory, const toile_model *m, toile_fast_pattern *f, int core_count, int candidates,
+ * Chains of stretch alone do without: neighbours along them are all but orthogonal; so do those with bend, which is the fill along
+ * them: more takes fewer iterations, but longer. */
+static bool find_blocks(toile_memory *memory, const toile_model *m, toile_fast_pattern *f, extent more, int candidates,
                         int *row_of, const int *position) {
     arc *arcs = toile_alloc(memory, (size_t)candidates, sizeof *arcs);
     int edges = 0;
     bool ok = arcs && make_blocks(memory, f, candidates);
     for (int k = 0; ok && k < candidates; k++) {
-        if (!in_core(m, core_count, k))
+        if (!in_core(m, more, k))
             continue;
         int i, j;
         edge_of(m, k, row_of, &i, &j);
@@ -231,7 +257,7 @@ static bool find_blocks(toile_memory *memory, const toile_model *m, toile_fast_p
         qsort(arcs, (size_t)edges, sizeof *arcs, compare_arcs);
         fill_blocks(f, arcs, edges);
     }
-    if (ok && !(m->springs_used && core_count == m->springs.stretch_count)) {
+    if (ok && (!m->springs_used || (more.shear && !more.bend))) {
         int more = list_fill(f, position, NULL);
         arc *grown = toile_grow(memory, arcs, (size_t)edges, (size_t)edges + (size_t)more, sizeof *arcs);
         if (!grown) {
@@ -254,7 +280,7 @@ static bool find_blocks(toile_memory *memory, const toile_model *m, toile_fast_p
     return ok;
 }
 
-bool toile_fast_pattern_make(toile_memory *memory, const toile_model *m, toile_fast_pattern *f) {
+bool toile_fast_pattern_make(toile_memory *memory, const toile_model *m, double step, toile_fast_pattern *f) {
     const toile_pattern *p = &m->pattern;
     int candidates = m->springs_used ? m->springs.padded : p->off_count;
     memset(f, 0, sizeof *f);
@@ -266,9 +292,9 @@ bool toile_fast_pattern_make(toile_memory *memory, const toile_model *m, toile_f
         for (int i = 0; i < f->n; i++)
             for (int k = p->row_begin[i]; k < p->row_begin[i + 1]; k++)
                 row_of[k] = i;
-        int core_count = count_core(&m->springs);
-        order_positions(m, f, core_count, candidates, row_of, position);
-        ok = find_blocks(memory, m, f, core_count, candidates, row_of, position);
+        extent more = extent_of(m, step);
+        order_positions(m, f, more, candidates, row_of, position);
+        ok = find_blocks(memory, m, f, more, candidates, row_of, position);
     }
     for (int i = 0; ok && i < f->n; i++) {
         int k = f->begin[i];
@@ -276,7 +302,7 @@ bool toile_fast_pattern_make(toile_memory *memory, const toile_model *m, toile_f
             k++;
         f->split[i] = k;
     }
-    ok = ok && list_updates(memory, f, position, !m->springs_used) && 
+    ok = ok && list_updates(memory, f, position) &&
          (!m->springs_used || (list_links(memory, m, f) && list_half_links(memory, m, f)));
     toile_free(memory, position);
     toile_free(memory, row_of);

@@ -3,8 +3,8 @@
 
 #include "fast.h"
 
-/* False if memory is short; free it in any case. */
-bool toile_fast_pattern_make(toile_memory *memory, const toile_model *model, toile_fast_pattern *pattern);
+/* For steps of this length, s. False if memory is short; free it in any case. */
+bool toile_fast_pattern_make(toile_memory *memory, const toile_model *model, double step, toile_fast_pattern *pattern);
 void toile_fast_pattern_free(toile_memory *memory, toile_fast_pattern *pattern);
 
 #endif

@@ -37,7 +37,8 @@ static void multiply_links(const toile_fast *f, const toile_pattern *pattern, in
 }
 
 /* Blocks of the upper half, each used twice; see matrix.c. The fourth numbers of y are loose until the spill is added. */
-static void multiply_blocks(const toile_fast *f, const toile_pattern *p, int chunk, const float *x, float *y) {
+TOILE_INLINE void multiply_blocks(const toile_fast *f, const toile_live *live, const toile_pattern *p, int chunk, const float *x,
+                                  float *y) {
     int begin = p->chunk_begin[chunk], end = p->chunk_begin[chunk + 1];
     float *spill = f->spill + 4 * (size_t)p->spill_begin[chunk];
     memset(y + 4 * (size_t)begin, 0, 4 * (size_t)(end - begin) * sizeof(float));
@@ -48,9 +49,11 @@ static void multiply_blocks(const toile_fast *f, const toile_pattern *p, int chu
         f4 r0 = f4_set(0), r1 = r0, r2 = r0;
         f4 own = f4_load(D) * x0 + f4_load(D + 4) * x1 + f4_load(D + 8) * x2;
         for (int half = 0; half < 2; half++) {
-            int from = half ? p->row_split[i] : p->row_begin[i], to = half ? p->row_begin[i + 1] : p->row_split[i];
+            int from, to;
+            toile_live_range(live, p, i, half, &from, &to);
             float *target = half ? spill - 4 * (ptrdiff_t)end : y;
-            for (int k = from; k < to; k++) {
+            for (int at = from; at < to; at++) {
+                int k = toile_live_block(live, at);
                 ptrdiff_t j = 4 * (ptrdiff_t)p->column[k];
                 const float *O = f->off + 9 * (size_t)k;
                 f4 o0 = f4_loose(O), o1 = f4_loose(O + 3), o2 = f4_loose(O + 6), xj = f4_load(x + j);
@@ -68,8 +71,10 @@ static void multiply_blocks(const toile_fast *f, const toile_pattern *p, int chu
 void TOILE_KERNEL(toile_fast_multiply)(const toile_fast *f, const toile_pattern *p, int chunk, const float *x, float *y) {
     if (f->spring)
         multiply_links(f, p, chunk, x, y);
+    else if (f->live)
+        multiply_blocks(f, f->live, p, chunk, x, y);
     else
-        multiply_blocks(f, p, chunk, x, y);
+        multiply_blocks(f, NULL, p, chunk, x, y);
 }
 
 void TOILE_KERNEL(toile_fast_multiply_spill)(const toile_fast *f, const toile_pattern *p, int chunk, float *y) {

@@ -45,10 +45,6 @@ TOILE_INLINE double sum_chunks(const double *partial, int chunks) {
     return sum;
 }
 
-TOILE_INLINE v4 block_times(const double *B, v4 x) {
-    return v4_load(B) * v4_set(x[0]) + v4_load(B + 4) * v4_set(x[1]) + v4_load(B + 8) * v4_set(x[2]);
-}
-
 /* Filters y in place in the chunk's constrained particles. S is symmetric: rows are columns. */
 TOILE_INLINE void filter_chunk(const toile_constraints *c, int chunk, double *y) {
     for (int k = c->chunk_begin[chunk]; k < c->chunk_begin[chunk + 1]; k++) {

@@ -11,6 +11,7 @@
 #ifndef TOILE_KERNELS_H
 #define TOILE_KERNELS_H
 
+#include "live.h"
 #include "model.h"
 
 #include <stdbool.h>
@@ -23,6 +24,7 @@ typedef struct toile_matrix {
     double *diagonal; /* (n x 12) */
     double *off;      /* (off_count x 9, and 3 more so that a row can be read as four) */
     double *spill;    /* what transposed blocks of a chunk add to rows after it, (spill total x 4) */
+    const toile_live *live; /* blocks that are not 0; null: any may be something */
 } toile_matrix;
 
 /* Stretch that is nothing unusual in a moving garment. */

@@ -132,4 +132,9 @@ TOILE_INLINE double v4_sum(v4 a) {
     return (a[0] + a[1]) + (a[2] + a[3]);
 }
 
+/* B x of a symmetric block in three rows of four: rows are columns. */
+TOILE_INLINE v4 block_times(const double *B, v4 x) {
+    return v4_load(B) * v4_set(x[0]) + v4_load(B + 4) * v4_set(x[1]) + v4_load(B + 8) * v4_set(x[2]);
+}
+
 #endif

@@ -53,10 +53,8 @@ TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, 
         a->fast->diagonal[12 * (size_t)i + (size_t)k] = (float)D[k];
 }
 
-/* Diagonal block and right side of one row of springs in one go, and what the fast product reads. */
-TOILE_INLINE void assemble_links(const toile_assembly *a, int i, toile_matrix *matrix, double *b, double B[9]) {
-    const toile_pattern *p = &a->model->pattern;
-    v4 sum = v4_load(a->force + 4 * (size_t)i);
+/* What the fast product reads of a row of springs; B has its inertia. */
+TOILE_INLINE void copy_links(const toile_assembly *a, int i, const double B[9]) {
     const toile_fast_pattern *f = &a->fast->pattern;
     float *link = a->fast->link, *inertia = a->fast->inertia + 12 * (size_t)i;
     for (int k = 0; k < 3; k++)
@@ -64,10 +62,17 @@ TOILE_INLINE void assemble_links(const toile_assembly *a, int i, toile_matrix *m
             inertia[4 * k + c] = (float)B[3 * k + c];
     for (int k = f->half_begin[i]; k < f->half_begin[i + 1]; k++)
         memcpy(link + 4 * (size_t)k, a->fast->spring + 4 * (size_t)f->half_spring[k], 4 * sizeof *link);
+}
+
+/* Diagonal block and right side of one row of springs in one go. Slack and explicit ones are not in the matrix. */
+TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix *matrix, double *b, double B[9]) {
+    const toile_pattern *p = &a->model->pattern;
+    v4 sum = v4_load(a->force + 4 * (size_t)i);
     for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
         int code = p->spring_code[k];
         const double *r = a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD;
-        add_spring(a, code, 1, B);
+        if (r[3] != 0 || r[4] != 0)
+            add_spring(a, code, 1, B);
         v4 g = v4_row(r + 5);
         sum = code & 1 ? sum - g : sum + g;
     }
@@ -77,19 +82,24 @@ TOILE_INLINE void assemble_links(const toile_assembly *a, int i, toile_matrix *m
 
 void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b) {
     const toile_pattern *p = &a->model->pattern;
+    const toile_live *live = matrix->live;
     bool springs = a->model->springs_used;
     for (int i = p->chunk_begin[chunk]; i < p->chunk_begin[chunk + 1]; i++) {
         double mass = a->model->mass[i];
         const double *g = a->drag + 8 * (size_t)i;
         double B[10] = {mass + g[0], g[1], g[2], g[1], mass + g[3], g[4], g[2], g[4], mass + g[5]};
-        if (springs && a->fast) {
-            assemble_links(a, i, matrix, b, B);
+        if (springs) {
+            if (a->fast)
+                copy_links(a, i, B);
+            assemble_springs(a, i, matrix, b, B);
         } else {
             add_diagonal(a, i, B);
             store_diagonal(a, matrix, i, B);
             v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
         }
-        for (int k = p->row_begin[i]; k < p->row_begin[i + 1] && !a->diagonal_only; k++) {
+        const int *begin = live ? live->begin : p->row_begin;
+        for (int at = begin[i]; at < begin[i + 1] && !a->diagonal_only; at++) {
+            int k = toile_live_block(live, at);
             double O[9] = {0};
             for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
                 add_spring(a, p->spring_code[s], -1, O);
@@ -124,7 +134,7 @@ void TOILE_KERNEL(toile_gather)(const toile_assembly *a, int chunk, double *b) {
         v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
 }
 
-void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double *x, double *y) {
+TOILE_INLINE void multiply_chunk(const toile_matrix *a, const toile_live *live, int chunk, const double *x, double *y) {
     const toile_pattern *p = a->pattern;
     int begin = p->chunk_begin[chunk], end = p->chunk_begin[chunk + 1];
     double *spill = a->spill + 4 * (size_t)p->spill_begin[chunk];
@@ -138,10 +148,12 @@ void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double
         v4 r0 = v4_set(0), r1 = v4_set(0), r2 = v4_set(0);
         v4 own = v4_load(D) * x0 + v4_load(D + 4) * x1 + v4_load(D + 8) * x2;
         for (int half = 0; half < 2; half++) {
-            int from = half ? p->row_split[i] : p->row_begin[i], to = half ? p->row_begin[i + 1] : p->row_split[i];
+            int from, to;
+            toile_live_range(live, p, i, half, &from, &to);
             double *target = half ? spill : y;
             size_t shift = half ? 4 * (size_t)end : 0;
-            for (int k = from; k < to; k++) {
+            for (int at = from; at < to; at++) {
+                int k = toile_live_block(live, at);
                 size_t j = 4 * (size_t)p->column[k];
                 const double *O = a->off + 9 * (size_t)k;
                 v4 o0 = v4_row(O), o1 = v4_row(O + 3), o2 = v4_row(O + 6), xj = v4_load(x + j);
@@ -155,6 +167,13 @@ void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double
         own += (v4){v4_sum(r0), v4_sum(r1), v4_sum(r2), 0};
         v4_store(y + 4 * (size_t)i, v4_load(y + 4 * (size_t)i) + own);
     }
+}
+
+void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double *x, double *y) {
+    if (a->live)
+        multiply_chunk(a, a->live, chunk, x, y);
+    else
+        multiply_chunk(a, NULL, chunk, x, y);
 }
 
 void TOILE_KERNEL(toile_multiply_spill)(const toile_matrix *a, int chunk, double *y) {

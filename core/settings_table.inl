@@ -24,6 +24,9 @@ REAL(aimex_threshold, 0.2, 0.0, 0.5, 0.05, 0.5, "1", "time", "AIMEX threshold",
      "With aimex and sbdf2: a connection or triangle whose numerical stiffness (step / mass) x "
      "(stiffness x step + 2 x damping) is at most this is treated explicitly; 0.5 is the edge of stability, "
      "0 makes all implicit")
+BOOL(aimex_bends_explicit, false, "time", "AIMEX bends explicit",
+     "With aimex and sbdf2: bends are explicit whatever their stiffness, as in Boxerman 2003. A third of the matrix less, but "
+     "stiff bends tremble and some cloths run away; off: the threshold decides for them too")
 REAL(newton_tolerance, 0.1, 1e-9, 100.0, 1e-4, 1.0, "m/s^2", "time", "Newton tolerance",
      "With newton: iterations end when the accelerations that forces do not account for are below this (root mean square)")
 INT(newton_iterations_max, 60, 1, 10000, 5, 200, "1", "time", "Newton iterations",

@@ -62,7 +62,7 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
     ok = (w->constraints.chunk_begin = toile_alloc(sim->memory, (size_t)p->chunk_count + 1, sizeof(int))) && ok;
     ok = (w->found = toile_alloc(sim->memory, n, sizeof *w->found)) && ok;
     if (toile_solves_fast(sim->settings))
-        ok = ok && toile_fast_make(sim->memory, m, &w->fast);
+        ok = ok && toile_fast_make(sim->memory, m, sim->settings->time_step, &w->fast);
     ok = (w->held = toile_alloc(sim->memory, n, 1)) && ok;
     if (!ok)
         return toile_fail_memory(error, "the work space of the steps");

@@ -146,10 +146,6 @@ typedef struct job {
 
 #define FOR_MEMBERS(job, i) for (int k_ = 0, i; k_ < (job)->count && ((i = (job)->member[k_]), true); k_++)
 
-TOILE_INLINE v4 block_times(const double *B, v4 x) {
-    return v4_load(B) * v4_set(x[0]) + v4_load(B + 4) * v4_set(x[1]) + v4_load(B + 8) * v4_set(x[2]);
-}
-
 static double dot_of(const job *j, const double *a, const double *b) {
     v4 sum = v4_set(0);
     FOR_MEMBERS(j, i) sum += v4_load(a + 4 * (size_t)i) * v4_load(b + 4 * (size_t)i);

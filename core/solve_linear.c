@@ -10,7 +10,8 @@ bool toile_invert_block(const double *B, double *R) {
     double det = a * A + b * Bc + c * C;
     if (!(det > 0) || !(a > 0))
         return false;
-    double inverse[12] = {A / det, Bc / det, C / det, 0, Bc / det, D / det, E / det, 0, C / det, E / det, F / det, 0};
+    double s = 1 / det;
+    double inverse[12] = {A * s, Bc * s, C * s, 0, Bc * s, D * s, E * s, 0, C * s, E * s, F * s, 0};
     memcpy(R, inverse, sizeof inverse);
     return true;
 }

@@ -172,6 +172,14 @@ static double mean_share(const toile_sim *sim) {
     return all > 0 ? implicit / all : 1;
 }
 
+/* Bends are explicit whatever the criterion says. */
+static void free_bends(toile_sim *sim) {
+    const toile_springs *t = &sim->model->springs;
+    toile_stability *s = &sim->work.stability;
+    memset(s->hinge_share, 0, (size_t)sim->model->hinges.padded * sizeof(double));
+    memset(s->spring_share + t->axial_padded, 0, (size_t)(t->tie_begin - t->axial_padded) * sizeof(double));
+}
+
 void toile_set_shares(toile_sim *sim, double step) {
     toile_stability *s = &sim->work.stability;
     const toile_model *m = sim->model;
@@ -200,6 +208,9 @@ void toile_set_shares(toile_sim *sim, double step) {
             if (!stable)
                 share_of(s, p)[e] = 1;
         }
+    if (sim->settings->aimex_bends_explicit)
+        free_bends(sim);
+    toile_live_list(sim);
     s->share_step = h;
     s->implicit_share = mean_share(sim);
 }
@@ -349,6 +360,7 @@ toile_status toile_stability_make(toile_sim *sim, toile_error *error) {
         ok = (s->shear_share = toile_alloc(sim->memory, triangles, sizeof(double))) && ok;
         ok = (s->hinge_share = toile_alloc(sim->memory, (size_t)m->hinges.padded, sizeof(double))) && ok;
         ok = (s->spring_share = toile_alloc(sim->memory, (size_t)m->springs.padded, sizeof(double))) && ok;
+        ok = toile_live_make(sim->memory, &m->pattern, &s->live) && ok;
     }
     if (!ok)
         return toile_fail_memory(error, "the stability criterion");
@@ -356,6 +368,7 @@ toile_status toile_stability_make(toile_sim *sim, toile_error *error) {
         return TOILE_OK;
     if (splits) {
         set_fixed_shares(sim);
+        toile_live_list(sim);
         s->implicit_share = mean_share(sim);
     }
     explicit_rows(sim);
@@ -369,4 +382,6 @@ void toile_stability_free(toile_sim *sim) {
                       s->shear_share, s->hinge_share, s->spring_share};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
+    toile_live_free(sim->memory, &s->live);
+    sim->work.matrix.live = sim->work.fast.live = NULL;
 }

@@ -388,6 +388,7 @@ static void choose_shares(toile_sim *sim, double h, double implicit) {
         s->hinge_share[e] = random_unit() < implicit;
     for (int e = 0; e < m->springs.padded; e++)
         s->spring_share[e] = random_unit() < implicit;
+    toile_live_list(sim);
     s->share_step = (float)h;
 }
 
@@ -571,10 +572,50 @@ static void zero_blocks(void) {
             full += !zero;
             wrong += !implicit && !zero;
         }
+        /* a product that leaves them out has the same bits */
+        toile_matrix all = sim->work.matrix;
+        size_t bytes = 4 * (size_t)p->n * sizeof(double);
+        double *few = sim->work.p, *every = sim->work.q; /* aligned */
+        bool listed = all.live && all.live->begin[p->n] < p->off_count;
+        toile_multiply(sim->kernels, &sim->work.matrix, sim->state.v, few, 1);
+        all.live = NULL;
+        toile_multiply(sim->kernels, &all, sim->state.v, every, 1);
+        CHECK(listed && memcmp(few, every, bytes) == 0, "%s: a product without the empty blocks differs", MODELS[m]);
         CHECK(wrong == 0 && empty > 3 && full > 3,
               "%s: %d blocks without implicit elements are not zero (%d empty, %d full)", MODELS[m], wrong,
               empty, full);
         toile_destroy(w);
+    }
+}
+
+/* `auto` leaves explicit elements out of its products and gives the same answer as a direct solve, on 1 and 2 threads. */
+static void live_answers(void) {
+    static const char *const SOLVERS[] = {"cholmod", "auto", "auto"};
+    for (int m = 0; m < 2; m++) {
+        enum { COUNT = 3 * 16 * 20 };
+        static double x[3][COUNT];
+        unsigned long long seed = check_seed;
+        for (int k = 0; k < 3; k++) {
+            sheet s = USUAL;
+            s.nu = 16;
+            s.nv = 20;
+            s.threads = k == 2 ? "2" : "1";
+            s.model = MODELS[m];
+            s.integrator = "aimex";
+            s.solver = SOLVERS[k];
+            toile_world *w = make_sheet(&s);
+            toile_sim *sim = toile_world_sim(w);
+            check_seed = seed; /* the same shares */
+            for (int step = 0; step < 3; step++) {
+                choose_shares(sim, 0.01, 0.3);
+                advance(w, 0.01);
+            }
+            CHECK(3 * sim->model->particle_count == COUNT && sim->work.matrix.live, "%s: nothing is left out", s.model);
+            toile_get_positions(w, 0, x[k]);
+            toile_destroy(w);
+        }
+        CHECK(distance(x[0], x[1], COUNT) < 1e-7, "%s: %.3e m from the direct answer", MODELS[m], distance(x[0], x[1], COUNT));
+        CHECK(memcmp(x[1], x[2], sizeof x[1]) == 0, "%s: two threads give other bits", MODELS[m]);
     }
 }
 
@@ -983,6 +1024,7 @@ int main(int argc, char **argv) {
     RUN(adaptive);
     RUN(sbdf2_criterion);
     RUN(zero_blocks);
+    RUN(live_answers);
     RUN(limits);
     RUN(newton_balances);
     RUN(newton_descends);
