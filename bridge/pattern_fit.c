@@ -41,6 +41,9 @@ typedef struct fitter {
     double *trial;                  /* positions of one panel */
     double *shrunk;                 /* the same towards its middle */
     toile_surface **surfaces;       /* shrunk, of every panel */
+    toile_fit_progress *tell;
+    void *user;
+    int placed;                     /* panels, over all sweeps */
 } fitter;
 
 /* What a panel could be like. */
@@ -360,8 +363,11 @@ static toile_status fit_round(fitter *f, const bool *lower, bool round, toile_er
     toile_status status = TOILE_OK;
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         for (int i = 0; i < f->pattern->panel_count && status == TOILE_OK; i++)
-            if (lower[i] == round)
+            if (lower[i] == round) {
                 status = fit_panel(f, i, error);
+                if (f->tell)
+                    f->tell(f->user, ++f->placed, SWEEPS * f->pattern->panel_count);
+            }
         if (status == TOILE_OK)
             status = fit_pairs(f, lower, round, error);
     }
@@ -457,8 +463,9 @@ static toile_status list_stitches(fitter *f, toile_error *error) {
 
 toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *pattern, toile_pattern_panel *panels,
                                const bool *joins, const bool *lower, const toile_body_field *body, double margin,
-                               double edge_length, toile_fit_report *report, toile_error *error) {
-    fitter f = {.memory = memory, .pattern = pattern, .panels = panels, .body = body, .margin = margin};
+                               double edge_length, toile_fit_progress *tell, void *user, toile_fit_report *report,
+                               toile_error *error) {
+    fitter f = {.memory = memory, .pattern = pattern, .panels = panels, .body = body, .margin = margin, .tell = tell, .user = user};
     int count = pattern->panel_count, largest = 0;
     memset(report, 0, sizeof *report);
     report->worst_panel = -1;

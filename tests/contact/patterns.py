@@ -78,7 +78,7 @@ def circle_skirt():
     inner, outer, open_by = 14.2, 59.2, math.radians(4)
     c, s = math.cos(open_by), -math.sin(open_by)
     ring = [(-inner * c, inner * s), (-outer * c, outer * s), (outer * c, outer * s), (inner * c, inner * s)]
-    arcs = {1: {"type": "circle", "params": [outer, 0, 0]}, 3: {"type": "circle", "params": [inner, 0, 1]}}
+    arcs = {1: {"type": "circle", "params": [outer, 0, 1]}, 3: {"type": "circle", "params": [inner, 0, 0]}}
     half = inner * (math.pi - 2 * open_by)
     band = [(-half / 2, 0), (half / 2, 0), (half / 2, 4), (-half / 2, 4)]
     top = {2: "lower_interface"}
