@@ -1,6 +1,6 @@
 """File > Import > Sewing Pattern: a GarmentCode pattern is cut, placed around the selected body by the program, and becomes
-a garment whose sewing edges are ready to bake. From the interface the program works beside Blender: the window stays usable, the
-status bar says how far it is, Escape ends it."""
+a garment whose sewing edges are ready to bake. From the interface the program works beside Blender: the window stays
+usable, the status bar says how far it is, Escape ends it."""
 import json
 import os
 import subprocess
