@@ -22,6 +22,7 @@ enum { RADIUS_COUNT = sizeof RADII / sizeof *RADII };
 #define MOVE_STEP 0.01
 #define NEAR 0.01                   /* m; a stitch this short is as good as closed */
 #define THROUGH 4.0                 /* weight of the way inside the body beside the way itself */
+#define OVERLAP 2.0                 /* weight of a way between edges that lie over each other's panels: sewn, they would cross */
 #define STAY 0.05                   /* weight of having moved, for every stitch of the panel */
 #define STRAY 0.5                   /* m for every stitch of a panel that has left its part of the body */
 #define INSIDE 0.3                  /* of the radius from the body that still count as in it: legs stand apart */
@@ -52,6 +53,7 @@ typedef struct fitter {
     toile_pattern_mesh mesh;
     stitch_list of_panel;
     int *vertex_panel;              /* (vertex_count) */
+    int *inner;                     /* of each vertex of a stitch, one farther inside of its panel */
     double *start;                  /* where each panel's origin was, (panel_count x 3) */
     double *trial;                  /* positions of one panel */
     double *shrunk;                 /* the same towards its middle */
@@ -139,6 +141,22 @@ static void vertex_at(const fitter *f, const group *g, int v, double p[3]) {
         p[k] = at[k] + (moves ? g->move[k] : 0);
 }
 
+/* Does the way from an edge to its partner begin over its own panel, and end over the other's? */
+static bool is_overlapping(const fitter *f, const group *g, const toile_stitch *s, const double a[3], const double b[3]) {
+    double p[3], q[3], from_a = 0, from_b = 0, in_a = 0, in_b = 0, length = 0;
+    vertex_at(f, g, f->inner[s->a], p);
+    vertex_at(f, g, f->inner[s->b], q);
+    for (int k = 0; k < 3; k++) {
+        double way = b[k] - a[k];
+        from_a += way * (p[k] - a[k]);
+        from_b -= way * (q[k] - b[k]);
+        in_a += (p[k] - a[k]) * (p[k] - a[k]);
+        in_b += (q[k] - b[k]) * (q[k] - b[k]);
+        length += way * way;
+    }
+    return from_a > 0.3 * sqrt(in_a * length) && from_b > 0.3 * sqrt(in_b * length);
+}
+
 /* Of all stitches between the group and the rest; of one panel also those within it, which bending changes. */
 static double seam_cost(const fitter *f, const group *g) {
     double sum = 0;
@@ -151,7 +169,7 @@ static double seam_cost(const fitter *f, const group *g) {
                 continue;
             vertex_at(f, g, s->a, a);
             vertex_at(f, g, s->b, b);
-            sum += way_cost(f, a, b);
+            sum += way_cost(f, a, b) * (is_overlapping(f, g, s, a, b) ? 1 + OVERLAP : 1);
         }
     return sum + STAY * (f->of_panel.begin[g->panels[0] + 1] - f->of_panel.begin[g->panels[0]]) * sqrt(dot3(g->move, g->move));
 }
@@ -555,6 +573,37 @@ static void measure(const fitter *f, double *gap, double *widest, int *inside, i
     *crossing /= 2;
 }
 
+/* Of the neighbours of each vertex the one that lies most in the direction of its triangles. */
+static toile_status find_inner(fitter *f, toile_error *error) {
+    const double *flat = f->mesh.flat;
+    double(*inward)[2] = toile_alloc(f->memory, (size_t)f->mesh.vertex_count, sizeof *inward);
+    f->inner = toile_alloc(f->memory, (size_t)f->mesh.vertex_count, sizeof *f->inner);
+    if (!inward || !f->inner) {
+        toile_free(f->memory, inward);
+        return toile_fail_memory(error, "seams");
+    }
+    for (int i = 0; i < 3 * f->mesh.triangle_count; i++) {
+        const int *t = f->mesh.triangles + i / 3 * 3, v = t[i % 3];
+        for (int k = 0; k < 2; k++)
+            inward[v][k] += flat[2 * t[0] + k] + flat[2 * t[1] + k] + flat[2 * t[2] + k] - 3 * flat[2 * v + k];
+    }
+    for (int i = 0; i < f->mesh.vertex_count; i++)
+        f->inner[i] = i;
+    for (int i = 0; i < 3 * f->mesh.triangle_count; i++) {
+        const int *t = f->mesh.triangles + i / 3 * 3, v = t[i % 3];
+        for (int n = 0; n < 3; n++) {
+            double in[2] = {0, 0};
+            for (int k = 0; k < 2; k++) {
+                in[0] += inward[v][k] * (flat[2 * f->inner[v] + k] - flat[2 * v + k]);
+                in[1] += inward[v][k] * (flat[2 * t[n] + k] - flat[2 * v + k]);
+            }
+            f->inner[v] = in[1] > in[0] ? t[n] : f->inner[v];
+        }
+    }
+    toile_free(f->memory, inward);
+    return TOILE_OK;
+}
+
 static toile_status list_stitches(fitter *f, toile_error *error) {
     int panels = f->pattern->panel_count;
     f->of_panel.begin = toile_alloc(f->memory, (size_t)panels + 2, sizeof(int));
@@ -611,6 +660,8 @@ toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *patter
             f.mesh.stitches[kept++] = f.mesh.stitches[i];
     f.mesh.stitch_count = kept;
     status = list_stitches(&f, error);
+    if (status == TOILE_OK)
+        status = find_inner(&f, error);
     for (int i = 0; i < count; i++)
         largest = count_of(&f, i) > largest ? count_of(&f, i) : largest;
     f.start = toile_alloc(memory, (size_t)count, 3 * sizeof *f.start);
@@ -652,6 +703,7 @@ toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *patter
     toile_free(memory, f.of_panel.begin);
     toile_free(memory, f.of_panel.items);
     toile_free(memory, f.vertex_panel);
+    toile_free(memory, f.inner);
     toile_pattern_mesh_free(memory, &f.mesh);
     return status;
 }
