@@ -93,8 +93,8 @@ def trousers():
     waist = {5: "lower_interface"}
     front = [(0, 0), (-5, -31), (2, -98), (22, -98), (26, -22), (21.5, 0)]
     back = [(0, 0), (-10, -31), (2, -98), (22, -98), (27, -22), (21.5, 0)]
-    left_f = panel(front, (0.5, 109, 20), curves={0: bow(0.75, 0.12)}, labels=waist)
-    left_b = panel(back, (0.5, 109, -20), curves={0: bow(0.75, 0.2)}, labels=waist, back=True)
+    left_f = panel(front, (5.5, 109, 20), curves={0: bow(0.75, 0.12)}, labels=waist)
+    left_b = panel(back, (10.5, 109, -20), curves={0: bow(0.75, 0.2)}, labels=waist, back=True)
     panels = {"left_f": left_f, "left_b": left_b, "right_f": mirror(left_f), "right_b": mirror(left_b)}
     f, b = (lambda e: e), (lambda e: last(6, e))
     stitches = [("left_f", f(0), "right_f", b(0)), ("left_b", b(0), "right_b", f(0))]
