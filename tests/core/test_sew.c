@@ -66,7 +66,7 @@ static void give_up(toile_world *w) {
 
 /* Of the fabric, N m and s, if not 0; and of the solver. */
 static double bend, bend_damping;
-static const char *tolerance = "0.01", *solver = "auto", *integrator = "auto", *layers = "on";
+static const char *tolerance = "0.01", *solver = "auto", *integrator = "auto";
 
 static toile_world *world_of(const tube *t, const char *model, const char *threads, const toile_seam seams[2],
                              const char *gravity) {
@@ -80,7 +80,6 @@ static toile_world *world_of(const tube *t, const char *model, const char *threa
                      toile_set_fabric(w, fabrics[0], "bend_damping", bend_damping) < 0))
         give_up(w);
     if (toile_set(w, "linear_solver", solver) < 0 || toile_set(w, "integrator", integrator) < 0 ||
-        toile_set(w, "self_collision", layers) < 0 ||
         toile_set(w, "solver_tolerance", tolerance) < 0 || toile_set(w, "cloth_model", model) < 0 || toile_set(w, "threads", threads) < 0 || toile_set(w, "gravity", gravity) < 0 ||
         toile_set(w, "drag_model", "none") < 0 || toile_add_mesh(w, &mesh, NULL) < 0 || toile_build(w) < 0)
         give_up(w);
