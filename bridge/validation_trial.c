@@ -217,7 +217,7 @@ double trial_at_rest(trial *s, double found) {
         const double *v = trial_v(s, p);
         fast += v[0] * v[0] + v[1] * v[1] + v[2] * v[2] > 1e-6;
     }
-    return s->bad || fast > s->count / 100 ? NAN : found;
+    return s->bad || (fast > s->count / 100 && !s->v->nature) ? NAN : found;
 }
 
 double *trial_x(trial *s, int particle) {
