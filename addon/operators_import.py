@@ -1,9 +1,11 @@
 """File > Import > Sewing Pattern: a GarmentCode pattern is cut, placed around the selected body by the program, and becomes
-a garment whose sewing edges are ready to bake."""
+a garment whose sewing edges are ready to bake. From the interface the program works beside Blender: the window stays
+usable, the status bar says how far it is, Escape ends it."""
 import json
 import os
 import subprocess
 import tempfile
+import time
 
 import bpy
 import numpy
@@ -13,7 +15,7 @@ from bpy_extras.io_utils import ImportHelper
 from . import bridge, capture, native, properties
 from .operators_setup import SOLID
 
-SECONDS = 300                   # that placing a pattern may take
+SECONDS = 300                   # that placing a pattern may take in a script
 GROUP = "Held While Sewn"
 
 
@@ -97,11 +99,72 @@ def plan(scene, made):
     return frame
 
 
+class Placing:
+    """The program at work: a process of its own, in a folder that goes with it."""
+
+    def __init__(self, pattern, body, scale, edge_length, fabric):
+        self.pattern, self.body, self.scale = pattern, body.name, scale
+        self.began, self.done, self.total, self._read = time.monotonic(), 0, 0, 0
+        self._folder = tempfile.TemporaryDirectory(prefix="toile_")
+        try:
+            write_body(body, self._path("body.obj"), scale)
+            command = [native.program(), "import", pattern, "--body", self._path("body.obj"), "-o", self._path("scene.json"),
+                       "--mesh", self._path("mesh.obj"), "--edge-length", f"{edge_length:.7g}", "--fabric", fabric,
+                       "--progress", "json"]
+            with open(self._path("out"), "wb") as out, open(self._path("err"), "wb") as err:
+                self.process = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL,
+                                                env=native.environment(), start_new_session=True)
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def _path(self, name):
+        return os.path.join(self._folder.name, name)
+
+    def poll(self):
+        """Reads on how far it is; True while it runs."""
+        alive = self.process.poll() is None
+        with open(self._path("out"), "rb") as out:
+            out.seek(self._read)
+            text = out.read()
+        end = text.rfind(b"\n") + 1
+        self._read += end
+        for line in text[:end].splitlines():
+            if line.startswith(b"{"):
+                event = json.loads(line)
+                self.done, self.total = event["done"], event["total"]
+        return alive
+
+    def text(self):
+        far = f"{100 * self.done // self.total} %, " if self.total else ""
+        return f"placing {os.path.basename(self.pattern)} around {self.body}: {far}{time.monotonic() - self.began:.0f} s"
+
+    def result(self):
+        """(pieces, the scene it made, its warnings) of a process that has ended."""
+        with open(self._path("err"), encoding="utf-8", errors="replace") as err:
+            said = [line.strip().removeprefix("toile: ") for line in err if line.startswith("toile: ")]
+        code = self.process.returncode
+        if code:
+            raise bridge.Invalid("INVALID", said[-1] if said else f"the program ended with code {code}")
+        with open(self._path("scene.json"), encoding="utf-8") as file:
+            return Pieces(self._path("mesh.obj")), json.load(file), [line.removeprefix("warning: ") for line in said]
+
+    def close(self):
+        """Ends what still runs, and takes the folder away."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._folder.cleanup()
+
+
+state = {"placing": None}       # the one that runs from the interface
+
+
 class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
     """Cut a GarmentCode pattern and put its panels around the selected body, ready to be sewn by a bake"""
     bl_idname = "toile.import_pattern"
     bl_label = "Sewing Pattern"
-    bl_options = {'REGISTER', 'UNDO'}
+    bl_options = {'UNDO'}       # no redo panel: it would place the panels again while the window waits
 
     filename_ext = ".json"
     filter_glob: StringProperty(default="*.json", options={'HIDDEN'})
@@ -109,28 +172,93 @@ class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
                          description="What it is made of")
     edge_length: FloatProperty(name="Edge Length", default=0.015, min=0.0005, max=0.2, precision=4, unit='LENGTH',
                                description="Of the mesh that is cut, in metres: shorter is finer and slower")
+    asked = False               # by a person, in a window: it must not wait
 
     @classmethod
     def poll(cls, context):
         return context.mode == 'OBJECT' and context.object is not None and context.object.type in SOLID
 
+    def invoke(self, context, event):
+        self.asked = not bpy.app.background
+        if self.properties.is_property_set("filepath") and self.filepath:
+            return self.execute(context)
+        return super().invoke(context, event)
+
     def execute(self, context):
-        scene, body = context.scene, context.object
-        scale = scene.unit_settings.scale_length
+        """From a script it returns when all is there; from the interface the window stays usable meanwhile."""
+        if state["placing"] is not None:
+            self.report({'ERROR'}, "another pattern is being placed; wait for it or press Escape")
+            return {'CANCELLED'}
         try:
-            with tempfile.TemporaryDirectory(prefix="toile_") as folder:
-                pieces, made, warnings = self._cut(body, folder, scale)
-        except (bridge.Error, OSError, subprocess.TimeoutExpired) as error:
+            placing = Placing(bpy.path.abspath(self.filepath), context.object, context.scene.unit_settings.scale_length,
+                              self.edge_length, self.fabric)
+        except (bridge.Error, OSError) as error:
             self.report({'ERROR'}, str(error))
             return {'CANCELLED'}
-        if body.toile.role == 'NONE':
+        if self.asked:
+            return self._begin(context, placing)
+        try:
+            placing.process.wait(SECONDS)
+            return self._take(context, placing)
+        except subprocess.TimeoutExpired:
+            self.report({'ERROR'}, f"the panels were not placed in {SECONDS} s; use a larger edge length")
+            return {'CANCELLED'}
+        finally:
+            placing.close()
+
+    # ---- from the interface ----
+
+    def _begin(self, context, placing):
+        window = context.window or context.window_manager.windows[0]
+        state["placing"] = placing
+        self._timer = context.window_manager.event_timer_add(0.1, window=window)
+        context.window_manager.modal_handler_add(self)
+        return {'RUNNING_MODAL'}
+
+    def modal(self, context, event):
+        placing = state["placing"]
+        if event.type == 'ESC' or placing is None:
+            self.cancel(context)
+            self.report({'INFO'}, "the import was cancelled")
+            return {'CANCELLED'}
+        if event.type != 'TIMER':
+            return {'PASS_THROUGH'}
+        alive = placing.poll()
+        held = "" if alive or context.mode == 'OBJECT' else "; it comes when you leave Edit Mode"
+        context.workspace.status_text_set(f"Toile: {placing.text()}{held}, Esc stops")
+        if alive or held:
+            return {'PASS_THROUGH'}
+        try:
+            return self._take(context, placing)
+        finally:
+            self.cancel(context)
+
+    def cancel(self, context):
+        """Also called by Blender, when a file is loaded meanwhile."""
+        placing, state["placing"] = state["placing"], None
+        if placing is not None:
+            placing.close()
+        context.window_manager.event_timer_remove(self._timer)
+        if context.workspace:
+            context.workspace.status_text_set(None)
+
+    # ---- what came of it ----
+
+    def _take(self, context, placing):
+        scene, body = context.scene, context.scene.objects.get(placing.body)
+        try:
+            pieces, made, warnings = placing.result()
+        except (bridge.Error, OSError) as error:
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
+        if body is not None and body.toile.role == 'NONE':
             body.toile.role = 'COLLIDER'
-        ob = make_object(context, made["name"], pieces, scale)
+        ob = make_object(context, made["name"], pieces, placing.scale)
         bpy.ops.toile.add(role='GARMENT', fabric=self.fabric, pin_group=GROUP if pieces.held else "")
         frame, garment = plan(scene, made), ob.toile.garment
         garment.use_sewing = garment.use_sew_frames = True
         garment.sew_start, garment.sew_end = (frame(f) for f in made["garments"][0]["seams"][0]["frames"])
-        garment.rest_shape, garment.uv_map, garment.uv_scale = 'UV', "Pattern", 1.0 / scale
+        garment.rest_shape, garment.uv_map, garment.uv_scale = 'UV', "Pattern", 1.0 / placing.scale
         if pieces.held:
             pin = made["pins"][0]
             garment.pin_axes = set(pin.get("axes", "xyz").upper())
@@ -141,20 +269,6 @@ class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
             self.report({'WARNING'}, line)
         self.report({'INFO'}, f"{len(pieces.panel_names)} panels, {len(pieces.edges)} stitches: Bake sews them")
         return {'FINISHED'}
-
-    def _cut(self, body, folder, scale):
-        """Runs the program; (pieces, the scene it made, its warnings)."""
-        body_path, scene_path, mesh_path = (os.path.join(folder, n) for n in ("body.obj", "scene.json", "mesh.obj"))
-        write_body(body, body_path, scale)
-        command = [native.program(), "import", bpy.path.abspath(self.filepath), "--body", body_path, "-o", scene_path,
-                   "--mesh", mesh_path, "--edge-length", f"{self.edge_length:.7g}", "--fabric", self.fabric]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False,
-                              env=native.environment())
-        said = [line.removeprefix("toile: ") for line in done.stderr.splitlines() if line.startswith("toile: ")]
-        if done.returncode:
-            raise bridge.Invalid("INVALID", said[-1] if said else f"the program ended with code {done.returncode}")
-        with open(scene_path, encoding="utf-8") as file:
-            return Pieces(mesh_path), json.load(file), [line.removeprefix("warning: ") for line in said]
 
 
 def _menu(self, context):
@@ -167,5 +281,8 @@ def register():
 
 
 def unregister():
+    if state["placing"] is not None:
+        state["placing"].close()
+        state["placing"] = None
     bpy.types.TOPBAR_MT_file_import.remove(_menu)
     bpy.utils.unregister_class(TOILE_OT_import_pattern)

@@ -48,11 +48,19 @@ typedef struct import {
     bool *joins, *lower;            /* seams at a waist, panels that hang there; see pattern_waist.h */
     bool grows;                     /* something shrinks and grows again */
     toile_fit_report fit;
+    int progress;                   /* 0: none, 1: json */
 } import;
 
 static void say(void *user, const char *line) {
     (void)user;
     fprintf(stderr, "toile: warning: %s\n", line);
+}
+
+/* How far placing is, for the add-on. */
+static void tell(void *user, int done, int total) {
+    (void)user;
+    printf("{\"event\": \"place\", \"done\": %d, \"total\": %d}\n", done, total);
+    fflush(stdout);
 }
 
 /* ---- the body ---- */
@@ -144,7 +152,7 @@ static toile_status fit(import *in) {
     if (status != TOILE_OK)
         return status;
     status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field, MARGIN, FIT_EDGE,
-                               &in->fit, &in->error);
+                               in->progress ? tell : NULL, NULL, &in->fit, &in->error);
     toile_body_field_free(&in->memory, &field);
     if (status != TOILE_OK)
         return status;
@@ -421,7 +429,7 @@ static toile_status run(import *in) {
 }
 
 int toile_command_import(int argc, char **argv) {
-    static const char *const operand_names[] = {"PATTERN.json"};
+    static const char *const operand_names[] = {"PATTERN.json"}, *const progress_modes[] = {"none", "json", NULL};
     import in = {.fabric = "cotton", .edge_length = 0.01};
     int exit_code;
     const toile_option options[] = {
@@ -431,9 +439,11 @@ int toile_command_import(int argc, char **argv) {
          "the panels as they start, too: groups, vt in metres, l what is sewn, p what is held meanwhile", NULL},
         {"--edge-length", NULL, TOILE_OPTION_NUMBER, &in.edge_length, "M", "length of the mesh's edges in metres (0.01)", NULL},
         {"--fabric", NULL, TOILE_OPTION_TEXT, &in.fabric, "NAME", "a fabric of `toile fabrics` (cotton)", NULL},
+        {"--progress", NULL, TOILE_OPTION_CHOICE, &in.progress, "MODE", "none, or json: lines on stdout", progress_modes},
     };
     const toile_syntax syntax = {
-        "toile import PATTERN.json --body BODY -o SCENE.json [--mesh MESH.obj] [--edge-length M] [--fabric NAME]",
+        "toile import PATTERN.json --body BODY -o SCENE.json [--mesh MESH.obj] [--edge-length M] [--fabric NAME]\n"
+        "       [--progress none|json]",
         "Makes a scene of a GarmentCode pattern: its panels are placed and bent around the body, sewn without weight, and\n"
         "draped. What the pattern has and Toile has not is said in warnings.",
         options,

@@ -9,6 +9,7 @@ enum {
     SWEEPS = 6,       /* over all panels, one after the other */
     SLIDES = 4,       /* parts of the way in its plane that are tried */
     PANELS_MOST = 200, /* more are left as they are placed: each is tried against all others */
+    AROUND_PLACES = 20, /* that are tried for a panel that goes around the body */
     WAY_POINTS = 6    /* looked at between the two vertices of a stitch */
 };
 
@@ -21,12 +22,27 @@ enum { RADIUS_COUNT = sizeof RADII / sizeof *RADII };
 #define MOVE_STEP 0.01
 #define NEAR 0.01                   /* m; a stitch this short is as good as closed */
 #define THROUGH 4.0                 /* weight of the way inside the body beside the way itself */
+#define OVERLAP 2.0                 /* weight of a way between edges that lie over each other's panels: sewn, they would cross */
 #define STAY 0.05                   /* weight of having moved, for every stitch of the panel */
+#define STRAY 0.5                   /* m for every stitch of a panel that has left its part of the body */
+#define INSIDE 0.3                  /* of the radius from the body that still count as in it: legs stand apart */
+#define FACING 0.2                  /* of a panel that is before the body: it is bent around it, not away from it */
+#define SHADOW_STEP 0.03            /* m, of the body seen along a panel's normal */
 #define SHRINK 0.97                 /* panels touch where they are sewn; only what remains of them is to be free */
 
 typedef struct stitch_list {
     int *begin, *items;             /* stitches of each panel */
 } stitch_list;
+
+/* The body seen along a panel's normal, to tell whether the panel is still before (or behind) the part of it that it was
+ * placed for: two panels that are sewn to a tube come together most easily beside the leg. */
+typedef struct shadow {
+    double axes[3][3];              /* of the panel, the last is its normal */
+    double low[2];
+    int count[2];
+    float *depth;                   /* of the body's middle along the normal, NaN beside it; (count[1] x count[0]) */
+    int side, kept;                 /* of the body, and how many vertices were there at the start */
+} shadow;
 
 typedef struct fitter {
     toile_memory *memory;
@@ -37,16 +53,23 @@ typedef struct fitter {
     toile_pattern_mesh mesh;
     stitch_list of_panel;
     int *vertex_panel;              /* (vertex_count) */
+    int *inner;                     /* of each vertex of a stitch, one farther inside of its panel */
     double *start;                  /* where each panel's origin was, (panel_count x 3) */
     double *trial;                  /* positions of one panel */
     double *shrunk;                 /* the same towards its middle */
     toile_surface **surfaces;       /* shrunk, of every panel */
+    shadow *shadows;                /* of every panel */
+    toile_fit_progress *tell;
+    void *user;
+    int placed;                     /* panels, over all sweeps */
 } fitter;
 
 /* What a panel could be like. */
 typedef struct candidate {
     double radius, axis, at[2];
     double move[3];                 /* from its start */
+    double ends[2];                 /* of the line it is bent around, along it */
+    bool around;                    /* bent by more than half a turn: the body belongs inside */
     double cost;
 } candidate;
 
@@ -118,6 +141,22 @@ static void vertex_at(const fitter *f, const group *g, int v, double p[3]) {
         p[k] = at[k] + (moves ? g->move[k] : 0);
 }
 
+/* Does the way from an edge to its partner begin over its own panel, and end over the other's? */
+static bool is_overlapping(const fitter *f, const group *g, const toile_stitch *s, const double a[3], const double b[3]) {
+    double p[3], q[3], from_a = 0, from_b = 0, in_a = 0, in_b = 0, length = 0;
+    vertex_at(f, g, f->inner[s->a], p);
+    vertex_at(f, g, f->inner[s->b], q);
+    for (int k = 0; k < 3; k++) {
+        double way = b[k] - a[k];
+        from_a += way * (p[k] - a[k]);
+        from_b -= way * (q[k] - b[k]);
+        in_a += (p[k] - a[k]) * (p[k] - a[k]);
+        in_b += (q[k] - b[k]) * (q[k] - b[k]);
+        length += way * way;
+    }
+    return from_a > 0.3 * sqrt(in_a * length) && from_b > 0.3 * sqrt(in_b * length);
+}
+
 /* Of all stitches between the group and the rest; of one panel also those within it, which bending changes. */
 static double seam_cost(const fitter *f, const group *g) {
     double sum = 0;
@@ -130,7 +169,7 @@ static double seam_cost(const fitter *f, const group *g) {
                 continue;
             vertex_at(f, g, s->a, a);
             vertex_at(f, g, s->b, b);
-            sum += way_cost(f, a, b);
+            sum += way_cost(f, a, b) * (is_overlapping(f, g, s, a, b) ? 1 + OVERLAP : 1);
         }
     return sum + STAY * (f->of_panel.begin[g->panels[0] + 1] - f->of_panel.begin[g->panels[0]]) * sqrt(dot3(g->move, g->move));
 }
@@ -160,11 +199,101 @@ static void mean_way(const fitter *f, const group *g, double way[3]) {
         way[k] = weights > 0 ? way[k] / weights : 0;
 }
 
-/* From where the seams want it outwards along the normal, both ways: the first places that are free of the body. */
+/* ---- before its part of the body ---- */
+
+/* Where a line along the normal goes through the body: half way between the first and the last point in it. */
+static float middle_depth(const fitter *f, const shadow *s, double a, double b, const double depths[2]) {
+    double first = NAN, last = NAN;
+    for (double d = depths[0]; d <= depths[1]; d += SHADOW_STEP) {
+        double p[3];
+        for (int k = 0; k < 3; k++)
+            p[k] = a * s->axes[0][k] + b * s->axes[1][k] + d * s->axes[2][k];
+        if (toile_body_distance(f->body, p) <= 0) { /* in it: 0 */
+            first = isnan(first) ? d : first;
+            last = d;
+        }
+    }
+    return (float)(0.5 * (first + last));
+}
+
+/* Vertices before the body (side 1) or behind it (-1). */
+static int count_side(const shadow *s, const double *x, int count, const double move[3], int side) {
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        double p[3] = {x[3 * i] + move[0], x[3 * i + 1] + move[1], x[3 * i + 2] + move[2]};
+        int a = (int)floor((dot3(p, s->axes[0]) - s->low[0]) / SHADOW_STEP + 0.5);
+        int b = (int)floor((dot3(p, s->axes[1]) - s->low[1]) / SHADOW_STEP + 0.5);
+        if (a < 0 || b < 0 || a >= s->count[0] || b >= s->count[1])
+            continue;
+        double depth = s->depth[a + (size_t)b * (size_t)s->count[0]]; /* NaN: on neither side */
+        found += side * (dot3(p, s->axes[2]) - depth) > 0;
+    }
+    return found;
+}
+
+static toile_status cast_shadow(fitter *f, int panel, toile_error *error) {
+    shadow *s = &f->shadows[panel];
+    double range[3][2];
+    for (int axis = 0; axis < 3; axis++) {
+        toile_pose_turn(&f->panels[panel].pose, (double[3]){axis == 0, axis == 1, axis == 2}, s->axes[axis]);
+        range[axis][0] = range[axis][1] = 0;
+        for (int k = 0; k < 3; k++) {
+            double low = s->axes[axis][k] * f->body->low[k];
+            double high = s->axes[axis][k] * (f->body->low[k] + f->body->step * (f->body->count[k] - 1));
+            range[axis][0] += fmin(low, high);
+            range[axis][1] += fmax(low, high);
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        s->low[k] = range[k][0];
+        s->count[k] = 1 + (int)((range[k][1] - range[k][0]) / SHADOW_STEP);
+    }
+    s->depth = toile_alloc(f->memory, (size_t)s->count[0] * (size_t)s->count[1], sizeof *s->depth);
+    if (!s->depth)
+        return toile_fail_memory(error, "panels");
+    for (int b = 0; b < s->count[1]; b++)
+        for (int a = 0; a < s->count[0]; a++)
+            s->depth[a + (size_t)b * (size_t)s->count[0]] =
+                middle_depth(f, s, s->low[0] + a * SHADOW_STEP, s->low[1] + b * SHADOW_STEP, range[2]);
+    const double *x = f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[panel];
+    int before = count_side(s, x, count_of(f, panel), (double[3]){0, 0, 0}, 1);
+    int behind = count_side(s, x, count_of(f, panel), (double[3]){0, 0, 0}, -1);
+    s->side = before >= behind ? 1 : -1;
+    s->kept = before >= behind ? before : behind;
+    return TOILE_OK;
+}
+
+static double stray_cost(const fitter *f, int panel, const double *x, const double move[3], bool around) {
+    const shadow *s = &f->shadows[panel];
+    int count = count_of(f, panel), kept = count_side(s, x, count, move, s->side);
+    int stitches = f->of_panel.begin[panel + 1] - f->of_panel.begin[panel];
+    kept += around ? count_side(s, x, count, move, -s->side) : 0;
+    return kept < s->kept ? STRAY * stitches * (s->kept - kept) / count : 0;
+}
+
+/* Of a panel that goes around: how much of the line in its middle is not in the body. */
+static double hollow_cost(const fitter *f, int panel, const candidate *c, const double move[3]) {
+    enum { POINTS = 8 };
+    int stitches = f->of_panel.begin[panel + 1] - f->of_panel.begin[panel], outside = 0;
+    toile_pose pose = f->panels[panel].pose;
+    for (int k = 0; k < 3; k++)
+        pose.position[k] = f->start[3 * panel + k] + move[k];
+    for (int i = 0; i < POINTS && c->around; i++) {
+        double t = c->ends[0] + (c->ends[1] - c->ends[0]) * (i + 0.5) / POINTS, p[3];
+        toile_pose_apply(&pose, (double[3]){c->at[0] + t * cos(c->axis), c->at[1] + t * sin(c->axis), -c->radius}, p);
+        outside += toile_body_distance(f->body, p) > INSIDE * fabs(c->radius);
+    }
+    return STRAY * stitches * outside / POINTS;
+}
+
+/* From where the seams want it outwards along the normal, both ways: the first places that are free of the body. What goes
+ * around the body is free in many, and may be sewn behind it only in some. */
 static void move_out(const fitter *f, int panel, const double slide[3], const double normal[3], double wanted, candidate *best) {
+    bool around = best->around;
     int count = count_of(f, panel);
-    for (int side = -1; side <= 1; side += 2)
-        for (double by = 0; by <= 2 * MOVE_MOST; by += MOVE_STEP) {
+    for (int side = -1; side <= 1; side += 2) {
+        int places = around ? AROUND_PLACES : 1;
+        for (double by = 0; by <= 2 * MOVE_MOST && places > 0; by += MOVE_STEP) {
             double at = wanted + side * by;
             group g = {{panel, panel}, f->trial, {0, 0, 0}};
             if (fabs(at) > MOVE_MOST + 1e-9)
@@ -173,13 +302,14 @@ static void move_out(const fitter *f, int panel, const double slide[3], const do
                 g.move[k] = slide[k] + at * normal[k];
             if (clearance(f, f->trial, count, g.move, f->margin) < f->margin)
                 continue;
-            double cost = seam_cost(f, &g);
+            double cost = seam_cost(f, &g) + stray_cost(f, panel, f->trial, g.move, around) + hollow_cost(f, panel, best, g.move);
             if (cost < best->cost) {
                 best->cost = cost;
                 memcpy(best->move, g.move, sizeof g.move);
             }
-            break;
+            places--;
         }
+    }
 }
 
 /* The best move that keeps the panel off the body: a part of the way in its plane, then along its normal. False: there
@@ -255,6 +385,8 @@ static toile_status fit_panel(fitter *f, int panel, toile_error *error) {
             low[k] = fmin(low[k], f->mesh.flat[2 * i + k]);
             high[k] = fmax(high[k], f->mesh.flat[2 * i + k]);
         }
+    const shadow *seen = &f->shadows[panel];
+    int only = seen->kept > FACING * count_of(f, panel) ? seen->side : 0;
     candidate flat = {0};
     if (move_candidate(f, panel, &flat))
         keep_best(list, &count, &flat);
@@ -268,8 +400,11 @@ static toile_status fit_panel(fitter *f, int panel, toile_error *error) {
                 c.at[across] = low[across] + 0.5 * part * (high[across] - low[across]);
                 /* no panel meets itself: at most 300 degrees around */
                 double far = fmax(high[across] - c.at[across], c.at[across] - low[across]);
-                if (far / RADII[r / 2] * (part == 1 ? 2 : 1) > 5.2)
+                if (only * c.radius < 0 || far / RADII[r / 2] * (part == 1 ? 2 : 1) > 5.2)
                     continue;
+                c.around = (high[across] - low[across]) / RADII[r / 2] > M_PI;
+                c.ends[0] = low[axis] - c.at[axis];
+                c.ends[1] = high[axis] - c.at[axis];
                 if (move_candidate(f, panel, &c))
                     keep_best(list, &count, &c);
             }
@@ -298,10 +433,17 @@ static toile_status fit_panel(fitter *f, int panel, toile_error *error) {
     return status;
 }
 
+static double pair_cost(const fitter *f, const group *g) {
+    double cost = seam_cost(f, g);
+    for (int n = 0; n < 2; n++)
+        cost += stray_cost(f, g->panels[n], f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[g->panels[n]], g->move, false);
+    return cost;
+}
+
 /* Two panels that are sewn to each other, such as the halves of a sleeve, together: neither would leave the other. */
 static toile_status fit_pair(fitter *f, int a, int b, toile_error *error) {
     group g = {{a, b}, NULL, {0, 0, 0}};
-    double way[3], before = seam_cost(f, &g);
+    double way[3], before = pair_cost(f, &g);
     mean_way(f, &g, way);
     double far = sqrt(dot3(way, way)), most = far > SLIDE_MOST ? SLIDE_MOST / far : 1;
     toile_status status = TOILE_OK;
@@ -313,7 +455,7 @@ static toile_status fit_pair(fitter *f, int a, int b, toile_error *error) {
         for (int n = 0; n < 2; n++)
             free = free && clearance(f, f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[g.panels[n]], count_of(f, g.panels[n]),
                                      g.move, f->margin) >= f->margin;
-        if (!free || seam_cost(f, &g) > 0.98 * before)
+        if (!free || pair_cost(f, &g) > 0.98 * before)
             continue;
         f->surfaces[a] = f->surfaces[b] = NULL; /* they do not come nearer to each other */
         for (int n = 0; n < 2 && status == TOILE_OK; n++) {
@@ -360,8 +502,11 @@ static toile_status fit_round(fitter *f, const bool *lower, bool round, toile_er
     toile_status status = TOILE_OK;
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         for (int i = 0; i < f->pattern->panel_count && status == TOILE_OK; i++)
-            if (lower[i] == round)
+            if (lower[i] == round) {
                 status = fit_panel(f, i, error);
+                if (f->tell)
+                    f->tell(f->user, ++f->placed, SWEEPS * f->pattern->panel_count);
+            }
         if (status == TOILE_OK)
             status = fit_pairs(f, lower, round, error);
     }
@@ -428,6 +573,37 @@ static void measure(const fitter *f, double *gap, double *widest, int *inside, i
     *crossing /= 2;
 }
 
+/* Of the neighbours of each vertex the one that lies most in the direction of its triangles. */
+static toile_status find_inner(fitter *f, toile_error *error) {
+    const double *flat = f->mesh.flat;
+    double(*inward)[2] = toile_alloc(f->memory, (size_t)f->mesh.vertex_count, sizeof *inward);
+    f->inner = toile_alloc(f->memory, (size_t)f->mesh.vertex_count, sizeof *f->inner);
+    if (!inward || !f->inner) {
+        toile_free(f->memory, inward);
+        return toile_fail_memory(error, "seams");
+    }
+    for (int i = 0; i < 3 * f->mesh.triangle_count; i++) {
+        const int *t = f->mesh.triangles + i / 3 * 3, v = t[i % 3];
+        for (int k = 0; k < 2; k++)
+            inward[v][k] += flat[2 * t[0] + k] + flat[2 * t[1] + k] + flat[2 * t[2] + k] - 3 * flat[2 * v + k];
+    }
+    for (int i = 0; i < f->mesh.vertex_count; i++)
+        f->inner[i] = i;
+    for (int i = 0; i < 3 * f->mesh.triangle_count; i++) {
+        const int *t = f->mesh.triangles + i / 3 * 3, v = t[i % 3];
+        for (int n = 0; n < 3; n++) {
+            double in[2] = {0, 0};
+            for (int k = 0; k < 2; k++) {
+                in[0] += inward[v][k] * (flat[2 * f->inner[v] + k] - flat[2 * v + k]);
+                in[1] += inward[v][k] * (flat[2 * t[n] + k] - flat[2 * v + k]);
+            }
+            f->inner[v] = in[1] > in[0] ? t[n] : f->inner[v];
+        }
+    }
+    toile_free(f->memory, inward);
+    return TOILE_OK;
+}
+
 static toile_status list_stitches(fitter *f, toile_error *error) {
     int panels = f->pattern->panel_count;
     f->of_panel.begin = toile_alloc(f->memory, (size_t)panels + 2, sizeof(int));
@@ -457,8 +633,9 @@ static toile_status list_stitches(fitter *f, toile_error *error) {
 
 toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *pattern, toile_pattern_panel *panels,
                                const bool *joins, const bool *lower, const toile_body_field *body, double margin,
-                               double edge_length, toile_fit_report *report, toile_error *error) {
-    fitter f = {.memory = memory, .pattern = pattern, .panels = panels, .body = body, .margin = margin};
+                               double edge_length, toile_fit_progress *tell, void *user, toile_fit_report *report,
+                               toile_error *error) {
+    fitter f = {.memory = memory, .pattern = pattern, .panels = panels, .body = body, .margin = margin, .tell = tell, .user = user};
     int count = pattern->panel_count, largest = 0;
     memset(report, 0, sizeof *report);
     report->worst_panel = -1;
@@ -483,19 +660,24 @@ toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *patter
             f.mesh.stitches[kept++] = f.mesh.stitches[i];
     f.mesh.stitch_count = kept;
     status = list_stitches(&f, error);
+    if (status == TOILE_OK)
+        status = find_inner(&f, error);
     for (int i = 0; i < count; i++)
         largest = count_of(&f, i) > largest ? count_of(&f, i) : largest;
     f.start = toile_alloc(memory, (size_t)count, 3 * sizeof *f.start);
     f.trial = toile_alloc(memory, (size_t)largest, 3 * sizeof *f.trial);
     f.shrunk = toile_alloc(memory, (size_t)largest, 3 * sizeof *f.shrunk);
     f.surfaces = toile_alloc(memory, (size_t)count, sizeof(toile_surface *));
-    if (status == TOILE_OK && (!f.start || !f.trial || !f.shrunk || !f.surfaces))
+    f.shadows = toile_alloc(memory, (size_t)count, sizeof *f.shadows);
+    if (status == TOILE_OK && (!f.shadows || !f.start || !f.trial || !f.shrunk || !f.surfaces))
         status = toile_fail_memory(error, "panels");
     bool few = count <= PANELS_MOST;
     for (int i = 0; i < count && status == TOILE_OK; i++) {
         memcpy(f.start + 3 * i, panels[i].pose.position, 3 * sizeof *f.start);
         if (few)
             status = make_surface(&f, i, f.mesh.positions + 3 * (size_t)f.mesh.panel_begin[i], &f.surfaces[i], error);
+        if (few && status == TOILE_OK)
+            status = cast_shadow(&f, i, error);
     }
     double unused;
     int none;
@@ -511,6 +693,9 @@ toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *patter
                 &report->worst_panel);
     for (int i = 0; i < count && f.surfaces; i++)
         toile_surface_free(f.surfaces[i]);
+    for (int i = 0; i < count && f.shadows; i++)
+        toile_free(memory, f.shadows[i].depth);
+    toile_free(memory, f.shadows);
     toile_free(memory, f.surfaces);
     toile_free(memory, f.start);
     toile_free(memory, f.trial);
@@ -518,6 +703,7 @@ toile_status toile_pattern_fit(toile_memory *memory, const toile_pattern *patter
     toile_free(memory, f.of_panel.begin);
     toile_free(memory, f.of_panel.items);
     toile_free(memory, f.vertex_panel);
+    toile_free(memory, f.inner);
     toile_pattern_mesh_free(memory, &f.mesh);
     return status;
 }

@@ -68,6 +68,9 @@ void trial_build(trial *s);
 void trial_advance(trial *s, int steps);
 /* Until nothing is faster than `speed`, at most `seconds`; whether it came to rest. */
 bool trial_settle(trial *s, double seconds, double speed);
+/* The figure, or NaN if more than a hundredth of the particles are faster than 1 mm/s: nothing at rest was measured. What a
+ * model cannot do by its nature may tremble. */
+double trial_at_rest(trial *s, double found);
 double *trial_x(trial *s, int particle);
 double *trial_v(trial *s, int particle);
 double trial_mass(trial *s, int particle);

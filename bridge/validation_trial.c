@@ -211,6 +211,15 @@ bool trial_settle(trial *s, double seconds, double speed) {
     return false;
 }
 
+double trial_at_rest(trial *s, double found) {
+    int fast = 0;
+    for (int p = 0; p < s->count && !s->bad; p++) {
+        const double *v = trial_v(s, p);
+        fast += v[0] * v[0] + v[1] * v[1] + v[2] * v[2] > 1e-6;
+    }
+    return s->bad || (fast > s->count / 100 && !s->v->nature) ? NAN : found;
+}
+
 double *trial_x(trial *s, int particle) {
     toile_sim *sim = toile_world_sim(s->world);
     return sim->state.x + 4 * (size_t)sim->model->place[particle];

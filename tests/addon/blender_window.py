@@ -2,24 +2,28 @@
 blender_window.py -- ZIP FOLDER     (run by test_addon.py under Xvfb; FOLDER gets the pictures and `result`)
 
 Everything happens in timer steps, since nothing is drawn until the main loop turns."""
+import json
 import os
 import subprocess
 import sys
 import time
 import traceback
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "contact")]
 
 import bpy
 
 import inside
+import patterns
 from inside import ARGUMENTS, activate, check, op
 
 ZIP, FOLDER = ARGUMENTS[0], ARGUMENTS[1]
+PATTERN = os.path.join(FOLDER, "skirt_specification.json")
 bpy.context.preferences.view.show_splash = False
 bpy.ops.preferences.addon_install(filepath=ZIP, overwrite=True)
 bpy.ops.preferences.addon_enable(module="toile")
-from toile import capture, jobs, operators_bake, panels, playback, versions
+from toile import capture, jobs, operators_bake, operators_import, panels, playback, versions
 
 
 beats = []                  # (time, what is going on, processor time of the main thread)
@@ -52,6 +56,7 @@ measure(jobs.Bake, "poll", "poll")
 measure(jobs, "_show_new", "show")
 measure(jobs, "_status", "status")
 measure(capture.Capture, "step", "one frame of capture")
+measure(operators_import.Placing, "poll", "poll")
 
 
 def beat():
@@ -260,6 +265,50 @@ def escaped():
     return 0.3
 
 
+def place():
+    """A pattern is placed while the window answers; the garment comes by itself."""
+    global phase
+    with open(PATTERN, "w", encoding="utf-8") as file:
+        json.dump(patterns.slanted_skirt(), file)
+    activate(body)
+    phase = "placing"
+    check(call("import_pattern", filepath=PATTERN, edge_length=0.01) == {'RUNNING_MODAL'}, "not modal")
+    placed = operators_import.state["placing"]
+    check(placed is not None and placed.process.poll() is None and bpy.data.objects.get("skirt") is None, "the window waited for it")
+    return 0.05
+
+
+def placing():
+    global phase
+    if operators_import.state["placing"] is not None:
+        return None
+    phase = "placed"
+    check(any(b[1] == "placing" for b in beats), "the main loop did not turn while a pattern was placed")
+    skirt = bpy.data.objects.get("skirt")
+    check(skirt is not None and skirt.toile.role == 'GARMENT' and len(skirt.data.materials) == 2, "no garment came of it")
+    return 0.2
+
+
+def place_again():
+    activate(body)
+    call("import_pattern", filepath=PATTERN, edge_length=0.004)
+    return 0.3
+
+
+def placed_no_more():
+    """Escape ends the program, and nothing comes of it."""
+    placed = operators_import.state["placing"]
+    if placed is not None:
+        placed_no_more.process = placed.process
+        subprocess.run(["xdotool", "mousemove", "600", "500", "key", "Escape"], check=False)
+        if tries("placed_no_more") < 40:
+            return None
+    check(operators_import.state["placing"] is None, "Escape does not end it")
+    check(placed_no_more.process.poll() is not None, "the program runs on")
+    check(sum(ob.name.startswith("skirt") for ob in bpy.data.objects) == 1, "a garment came although it was cancelled")
+    return 0.2
+
+
 def finish():
     for label, most in (("poll", 0.1), ("show", 0.1), ("status", 0.1), ("drawing", 0.1)):
         worst = max(timed.get(label, [0]))
@@ -282,7 +331,8 @@ def finish():
 
 
 STEPS = [make_scene, physics_tab, make_garment, sidebar, panels_drawn, start, capturing, baking, cancel, stopping, resume,
-         resumed, killed, show_results, results_drawn, change, changed, escape, escaped, finish]
+         resumed, killed, show_results, results_drawn, change, changed, escape, escaped, place,
+         placing, place_again, placed_no_more, finish]
 began = time.monotonic()
 
 

@@ -14,6 +14,8 @@ import tempfile
 import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "contact"))
+import patterns
 TOILE = os.path.abspath(os.environ.get("TOILE", os.path.join(ROOT, "build", "toile")))
 SHARED = os.environ.get("TOILE_SHARED", os.path.join(ROOT, "..", "shared"))
 GARMENTCODE = os.path.join(SHARED, "garmentcode")
@@ -366,6 +368,40 @@ def test_garmentcode(folder):
         assert min(angles) > 20, f"{name}: smallest angle {min(angles)}"
         assert 0.008 < sum(lengths) / len(lengths) < 0.0125, f"{name}: edges are {sum(lengths) / len(lengths)} m on average"
         print(f"{name}: {len(angles) // 3} triangles, smallest angle {min(angles):.1f} degrees; {done.stdout.strip()}")
+
+
+def start_of(folder, name):
+    """Points of each panel where a pattern of tests/contact/patterns.py starts around the body: metres, z upwards."""
+    pattern = write(folder, name + ".json", patterns.ALL[name]())
+    mesh, points, panels = os.path.join(folder, "start.obj"), [], {}
+    ok("import", pattern, "--body", os.path.join(GARMENTCODE, "mean_all.obj"), "-o", os.path.join(folder, "scene.json"), "--mesh", mesh,
+       "--edge-length", 0.03)
+    with open(mesh) as file:
+        for line in file:
+            kind, *words = line.split() or [""]
+            if kind == "v":
+                points.append([float(x) for x in words])
+            elif kind == "g":
+                panel = panels.setdefault(words[0], set())
+            elif kind == "f":
+                panel.update(int(w.split("/")[0]) - 1 for w in words)
+    return {panel: [points[i] for i in corners] for panel, corners in panels.items()}
+
+
+def widest_gap(points, at, low, high):
+    """Largest angle without points, seen from `at`, in a range of heights."""
+    angles = sorted(math.atan2(y - at[1], x - at[0]) for x, y, z in points if low < z < high)
+    return math.degrees(max(b - a for a, b in zip(angles, angles[1:] + [angles[0] + 2 * math.pi])))
+
+
+def test_panels_start_around_their_part_of_the_body(folder):
+    garmentcode("mean_all.obj")
+    start = start_of(folder, "trousers")
+    for side, x in (("left", 0.1), ("right", -0.1)):
+        gap = widest_gap(start[side + "_f"] + start[side + "_b"], (x, 0), 0.4, 0.7)
+        assert gap < 150, f"{side} leg: {gap:.0f} degrees around it are free, it is not in its panels"
+    gap = widest_gap(start_of(folder, "wrap_skirt")["skirt"], (0, 0), 0.7, 1.0)
+    assert gap < 150, f"one panel leaves {gap:.0f} degrees around the body free"
 
 
 def main():
