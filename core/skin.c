@@ -85,11 +85,41 @@ static bool list_around(toile_skin *s) {
     return true;
 }
 
-static bool make_cloth_tree(toile_skin *s, const toile_model *m) {
+/* Points of stitches that are open, in `open`, and those whose triangles may lie on each other although they all face the same way:
+ * beside such a stitch, or because they hang together at the point only. */
+static bool mark_loose(toile_skin *s, unsigned char *open) {
+    int *count = toile_alloc(s->memory, (size_t)s->cloth_points, sizeof *count);
+    if (!count)
+        return false;
+    for (int p = 0; p < s->cloth_points; p++)
+        count[s->same[p]]++;
+    for (int p = 0; p < s->cloth_points; p++)
+        s->sewing = (open[p] = count[s->same[p]] > 1) || s->sewing;
+    memset(count, 0, (size_t)s->cloth_points * sizeof *count);
+    for (int e = 0; e < s->edge_count; e++)
+        for (int k = 0; k < 2 && s->beside[2 * e + 1] < 0; k++)
+            count[s->edge[2 * e + k]]++;
+    for (int p = 0; p < s->cloth_points; p++)
+        s->loose[p] = count[p] > 2;
+    for (int i = 0; i < 3 * s->cloth_triangles; i++)
+        for (int k = 0; k < 3; k++)
+            s->loose[s->triangle[i]] |= open[s->triangle[i / 3 * 3 + k]];
+    toile_free(s->memory, count);
+    return true;
+}
+
+static bool make_cloth_tree(toile_skin *s, const toile_model *m, const unsigned char *open) {
     const toile_triangles *t = &m->triangles;
     double *place = toile_alloc(s->memory, 3 * (size_t)t->count, sizeof(double)), extent = 0;
-    if (!place)
+    int *piece = toile_alloc(s->memory, (size_t)t->count, sizeof *piece);
+    if (!place || !piece) {
+        toile_free(s->memory, place), toile_free(s->memory, piece);
         return false;
+    }
+    for (int i = 0; i < t->count; i++) { /* the sides of an open seam may lie on each other: a piece for each triangle */
+        const int *v = s->triangle + 3 * i;
+        piece[i] = open[v[0]] || open[v[1]] || open[v[2]] ? -1 - i : t->piece[i];
+    }
     for (int i = 0; i < 2 * t->count; i++)
         extent = fmax(extent, fabs(t->middle[i]));
     for (int i = 0; i < t->count; i++) { /* pieces far from each other, so that they are parted first */
@@ -97,8 +127,9 @@ static bool make_cloth_tree(toile_skin *s, const toile_model *m) {
         place[3 * i + 1] = t->middle[2 * i + 1];
         place[3 * i + 2] = 4 * extent * t->piece[i];
     }
-    bool ok = toile_tree_make(s->memory, t->count, place, t->piece, &s->tree);
+    bool ok = toile_tree_make(s->memory, t->count, place, piece, &s->tree);
     toile_free(s->memory, place);
+    toile_free(s->memory, piece);
     return ok;
 }
 
@@ -163,11 +194,12 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->normal = toile_alloc(memory, 4 * triangles, sizeof(float));
     s->hold = toile_alloc(memory, (size_t)s->cloth_points, sizeof(float));
     s->calm = toile_alloc(memory, (size_t)s->cloth_points, 1);
+    s->loose = toile_alloc(memory, (size_t)s->cloth_points, 1);
     s->tangled = toile_alloc(memory, points, 1);
     s->finders = toile_alloc(memory, (size_t)threads, sizeof *s->finders);
     s->finder_count = threads;
     bool ok = s->triangle && s->edge && s->edge_of && s->beside && s->owns && s->point_owner && s->edge_owner && s->solid_of && s->same &&
-              s->mean_edge && s->solids && s->begin && s->end && s->at && s->fresh && s->normal && s->hold && s->calm && s->tangled && s->finders;
+              s->mean_edge && s->solids && s->begin && s->end && s->at && s->fresh && s->normal && s->hold && s->calm && s->loose && s->tangled && s->finders;
     if (ok) {
         for (int p = 0; p < s->point_count; p++)
             s->point_owner[p] = -1;
@@ -178,7 +210,8 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
             s->solid_of[p] = -1;
         for (int p = 0; p < s->point_count; p++)
             s->same[p] = p < s->cloth_points ? m->sewn[p] : p;
-        ok = add_edges(s, 0, s->cloth_triangles) && list_around(s) && make_cloth_tree(s, m);
+        unsigned char *open = s->fresh; /* not used before the first search */
+        ok = add_edges(s, 0, s->cloth_triangles) && list_around(s) && mark_loose(s, open) && make_cloth_tree(s, m, open);
         s->cloth_edges = s->edge_count;
     }
     if (ok) {
@@ -223,7 +256,7 @@ void toile_skin_free(toile_skin *s) {
         toile_free(s->memory, s->finders[i].pair);
     toile_tree_free(s->memory, &s->tree);
     void *blocks[] = {s->triangle, s->edge, s->edge_of, s->beside, s->owns, s->around_begin, s->around, s->solid_of, s->same, s->mean_edge,
-                      s->solids, s->point_owner, s->edge_owner, s->begin, s->end, s->at, s->fresh, s->hold, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
+                      s->solids, s->point_owner, s->edge_owner, s->begin, s->end, s->at, s->fresh, s->hold, s->normal, s->calm, s->loose, s->tangled, s->crossed.pair, s->finders, s->task};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(s->memory, blocks[i]);
     memset(s, 0, sizeof *s);
@@ -287,6 +320,8 @@ static void fit_triangle(toile_skin *s, const toile_model *m, int t, double room
 
 static bool fan_is_calm(const toile_skin *s, int p) {
     double mean[3] = {0, 0, 0};
+    if (s->loose[p])
+        return false;
     for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
         for (int k = 0; k < 3; k++)
             mean[k] += s->normal[4 * (size_t)s->around[i] + (size_t)k];
@@ -474,10 +509,9 @@ static bool apart_beside(const toile_skin *s, int t, const int *a, const int *b,
     return false;
 }
 
-/* Is a point one of these, or sewn to one? */
-static bool among(const toile_skin *s, int p, const int *points, int count) {
+static bool among(int p, const int *points, int count) {
     for (int i = 0; i < count; i++)
-        if (s->same[p] == s->same[points[i]])
+        if (p == points[i])
             return true;
     return false;
 }
@@ -485,7 +519,7 @@ static bool among(const toile_skin *s, int p, const int *points, int count) {
 static void test_points(const toile_skin *s, struct toile_finder *f, int owner, int other, double reach) {
     const int *v = s->triangle + 3 * owner, *w = s->triangle + 3 * other;
     for (int c = 0; c < 3; c++)
-        if (s->owns[owner] >> c & 1 && !among(s, v[c], w, 3) && ways_meet(s, &v[c], 1, w, 3, reach))
+        if (s->owns[owner] >> c & 1 && !among(v[c], w, 3) && ways_meet(s, &v[c], 1, w, 3, reach))
             emit(f, 0, v[c], other, v[c], w[0], w[1], w[2]);
 }
 
@@ -497,7 +531,7 @@ static void test_edges(const toile_skin *s, struct toile_finder *f, int a, int b
             if (!(s->owns[b] >> (3 + j) & 1))
                 continue;
             const int *p = s->edge + 2 * (e < g ? e : g), *q = s->edge + 2 * (e < g ? g : e);
-            if (!among(s, p[0], q, 2) && !among(s, p[1], q, 2) && ways_meet(s, p, 2, q, 2, reach))
+            if (!among(p[0], q, 2) && !among(p[1], q, 2) && ways_meet(s, p, 2, q, 2, reach))
                 emit(f, 1, e < g ? e : g, e < g ? g : e, p[0], p[1], q[0], q[1]);
         }
     }
@@ -519,7 +553,7 @@ static bool pierces(const toile_skin *s, int a, int b) {
         t[i] = s->end + 4 * (size_t)w[i];
     for (int i = 0; i < 3; i++) {
         int p = v[i], q = v[(i + 1) % 3];
-        if (among(s, p, w, 3) || among(s, q, w, 3))
+        if (among(p, w, 3) || among(q, w, 3))
             continue;
         const double *x = s->end + 4 * (size_t)p, *y = s->end + 4 * (size_t)q;
         double from = volume(t[0], t[1], t[2], x), to = volume(t[0], t[1], t[2], y);
@@ -538,8 +572,8 @@ static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, i
     bool neighbours = false;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            if (s->same[v[i]] == s->same[w[j]]) {
-                if (v[i] == w[j] && s->calm[v[i]])
+            if (v[i] == w[j]) {
+                if (s->calm[v[i]])
                     return;
                 neighbours = true;
             }
