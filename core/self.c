@@ -12,8 +12,6 @@
 /* Default thickness in edges, and its largest, m. */
 #define USUAL 0.25
 #define USUAL_MAX 0.003
-/* Edges and corners of colliders are kept at this share of the distance that particles keep. */
-#define EDGE_SHARE 0.25
 /* What is about to be sewn to each other keeps this share of its thickness: half of the gap at which stitches become one (weld.c),
  * for that is a tenth of an edge. */
 #define SEWN_SHARE 0.2
@@ -71,7 +69,7 @@ void toile_self_free(toile_sim *sim) {
 }
 
 static double collider_gap(const toile_sim *sim, int solid) {
-    return EDGE_SHARE * (sim->solids[sim->self.skin.solids[solid].solid].thickness + sim->settings->contact_thickness);
+    return TOILE_EDGE_SHARE * (sim->solids[sim->self.skin.solids[solid].solid].thickness + sim->settings->contact_thickness);
 }
 
 /* A property of the mesh unless it is set. */

@@ -15,6 +15,9 @@
 
 struct toile_sim;
 
+/* Edges and corners of colliders are kept at this share of the distance that particles keep from faces. */
+#define TOILE_EDGE_SHARE 0.25
+
 /* A contact of this step. */
 typedef struct toile_press {
     toile_pair pair;
