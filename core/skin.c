@@ -389,25 +389,80 @@ static void fit_triangles(toile_skin *s, const toile_model *m, int begin, double
         if (fresh)
             fit_triangle(s, m, begin + i, room, tree, tree->leaf_of[i]);
     }
-    toile_tree_refit(tree);
+}
+
+/* The least that the product of two unit vectors within the bounds can be. */
+static float least_product(const toile_box *b) {
+    float sum = 0;
+    for (int k = 0; k < 3; k++) {
+        float l = b->lo[k], h = b->hi[k];
+        sum += l > 0 ? l * l : h < 0 ? h * h : l * h;
+    }
+    return sum;
+}
+
+static void look_again(toile_skin *s, int t) {
+    s->fresh[s->point_count + t] = s->tree.nodes[s->tree.leaf_of[t]].fresh = true;
+}
+
+/* Which fans are calm now. In one that no longer is nothing was looked for: its triangles are, all of them, however little those that
+ * made it so are. Before the tree is refitted. */
+static void calm_fans(toile_skin *s, int threads) {
+    enum { LOST = 2 };
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int p = 0; p < s->cloth_points; p++)
+        if (fan_is_fresh(s, p)) {
+            bool calm = fan_is_calm(s, p);
+            s->calm[p] = calm ? 1 : s->calm[p] ? LOST : 0;
+            s->hold[p] = (float)(DRIFT_SHARE * least_height(s, p));
+        }
+    for (int p = 0; p < s->cloth_points; p++) {
+        if (s->calm[p] != LOST)
+            continue;
+        s->calm[p] = 0;
+        for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
+            look_again(s, s->around[i]);
+    }
+}
+
+/* The same for patches, after it. */
+static void calm_patches(toile_skin *s) {
+    toile_tree *t = &s->tree;
+    int end = 2 * t->count - 1, again = 0; /* below `again` all is to be looked for */
+    for (int i = 0; i < end; i++) {
+        toile_tree_node *node = &t->nodes[i];
+        int size = node->right ? 2 * node->item - 1 : 1;
+        if (i >= again && !node->fresh) {
+            i += size - 1;
+            continue;
+        }
+        bool calm = node->right && node->whole && least_product(&t->turn[2 * i]) > CALM_NORMALS &&
+                    least_product(&t->turn[2 * i + 1]) > CALM_WARP;
+        if (node->calm && !calm && i + size > again)
+            again = i + size;
+        node->calm = calm;
+        if (i < again)
+            node->fresh = true;
+        if (i < again && !node->right)
+            s->fresh[s->point_count + node->item] = true;
+    }
 }
 
 static void refit(toile_skin *s, const toile_model *m, toile_reach reach, bool same_begin, int threads) {
     double room = reach.cloth > 0 ? 0.5 * reach.cloth : 0, rest = reach.solid > room ? reach.solid - room : 0;
     mark_moved(s, 0, s->cloth_points, reach.drift, same_begin);
     fit_triangles(s, m, 0, room, &s->tree, threads);
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-    for (int p = 0; p < s->cloth_points; p++)
-        if (fan_is_fresh(s, p)) {
-            s->calm[p] = fan_is_calm(s, p);
-            s->hold[p] = (float)(DRIFT_SHARE * least_height(s, p));
-        }
+    calm_fans(s, threads);
+    toile_tree_refit(&s->tree);
+    calm_patches(s);
     for (int i = 0; i < s->solid_count; i++) {
         toile_skin_solid *solid = &s->solids[i];
         int end = i + 1 < s->solid_count ? s->solids[i + 1].point_begin : s->point_count;
         bool moved = mark_moved(s, solid->point_begin, end, reach.drift, same_begin), was = solid->tree.count && solid->tree.nodes[0].fresh;
-        if (moved || was)
-            fit_triangles(s, m, solid->triangle_begin, rest, &solid->tree, threads);
+        if (!moved && !was)
+            continue;
+        fit_triangles(s, m, solid->triangle_begin, rest, &solid->tree, threads);
+        toile_tree_refit(&solid->tree);
     }
     s->listed = true;
 }
@@ -426,21 +481,6 @@ static void drop_fresh(const toile_skin *s, toile_pairs *pairs) {
 }
 
 /* ---- the search ---- */
-
-/* The least that the product of two unit vectors within the bounds can be. */
-static float least_product(const toile_box *b) {
-    float sum = 0;
-    for (int k = 0; k < 3; k++) {
-        float l = b->lo[k], h = b->hi[k];
-        sum += l > 0 ? l * l : h < 0 ? h * h : l * h;
-    }
-    return sum;
-}
-
-static bool is_calm(const toile_tree *t, int node) {
-    return t->nodes[node].whole && least_product(&t->turn[2 * node]) > CALM_NORMALS &&
-           least_product(&t->turn[2 * node + 1]) > CALM_WARP;
-}
 
 static void emit(struct toile_finder *f, int kind, int first, int second, int p0, int p1, int p2, int p3) {
     if (f->count < f->capacity)
@@ -566,26 +606,39 @@ static bool pierces(const toile_skin *s, int a, int b) {
     return false;
 }
 
-/* Two triangles whose boxes meet. */
-static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
-    const int *v = s->triangle + 3 * a, *w = s->triangle + 3 * b;
-    bool neighbours = false;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            if (v[i] == w[j]) {
-                if (s->calm[v[i]])
-                    return;
-                neighbours = true;
-            }
-    if (!neighbours && (apart_along(s, s->normal + 4 * (size_t)a, v, 3, w, 3, reach) ||
-                        apart_along(s, s->normal + 4 * (size_t)b, v, 3, w, 3, reach) || apart_beside(s, a, v, w, reach) ||
-                        apart_beside(s, b, v, w, reach)))
-        return;
+/* All that two triangles of the skin have to do with each other. */
+static void test_features(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
     test_points(s, f, a, b, reach);
     test_points(s, f, b, a, reach);
     test_edges(s, f, a, b, reach);
     if (f->crossings && (pierces(s, a, b) || pierces(s, b, a)))
         emit(f, CROSSING, a, b, 0, 0, 0, 0);
+}
+
+/* Two triangles whose boxes meet. Those that share a point are that point's (look_around). */
+static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
+    const int *v = s->triangle + 3 * a, *w = s->triangle + 3 * b;
+    if (among(v[0], w, 3) || among(v[1], w, 3) || among(v[2], w, 3))
+        return;
+    if (!apart_along(s, s->normal + 4 * (size_t)a, v, 3, w, 3, reach) && !apart_along(s, s->normal + 4 * (size_t)b, v, 3, w, 3, reach) &&
+        !apart_beside(s, a, v, w, reach) && !apart_beside(s, b, v, w, reach))
+        test_features(s, f, a, b, reach);
+}
+
+/* Triangles around a point whose fan is not calm, those that share another one that is not at the first of them. Not left to the
+ * tree: two of a fan may be alone in a calm patch, and the one between them, in another, turned over. */
+static void look_around(const toile_skin *s, struct toile_finder *f, int p, double reach) {
+    for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
+        for (int j = i + 1; j < s->around_begin[p + 1]; j++) {
+            int a = s->around[i], b = s->around[j];
+            bool mine = is_fresh(s, a) || is_fresh(s, b);
+            for (int c = 0; mine && c < 3; c++) {
+                int q = s->triangle[3 * a + c];
+                mine = q == p || !among(q, s->triangle + 3 * b, 3) || (!s->calm[q] && q > p);
+            }
+            if (mine)
+                test_features(s, f, a, b, reach);
+        }
 }
 
 /* One node pair: gives those it leads to, up to three, as (node, node); leaves are tested at once. */
@@ -594,7 +647,7 @@ static int open_pair(const toile_skin *s, struct toile_finder *f, const toile_tr
     const toile_tree *t = &s->tree;
     if (other == t && a == b) {
         int r = t->nodes[a].right;
-        if (!r || !t->nodes[a].fresh || is_calm(t, a))
+        if (!r || !t->nodes[a].fresh || t->nodes[a].calm)
             return 0;
         next[0] = r, next[1] = r, next[2] = a + 1, next[3] = a + 1, next[4] = a + 1, next[5] = r;
         return 3;
@@ -696,6 +749,10 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
         for (int i = 0; i < tasks; i++)
             look_into(s, &s->finders[omp_get_thread_num()], s->task + 3 * i, reach);
+#pragma omp parallel for schedule(dynamic, 256) num_threads(threads) if (threads > 1)
+        for (int p = 0; p < s->cloth_points; p++)
+            if (reach.cloth >= 0 && !s->calm[p])
+                look_around(s, &s->finders[omp_get_thread_num()], p, reach.cloth);
         enough = true;
         total = 0;
         for (int i = 0; i < s->finder_count; i++) {

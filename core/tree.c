@@ -47,7 +47,7 @@ static void split(toile_tree *t, const double *place, const int *piece, int *ord
         bool whole = piece != NULL;
         for (int i = 1; whole && i < count; i++)
             whole = piece[own[i]] == piece[own[0]];
-        t->nodes[at] = (toile_tree_node){0, count == 1 ? own[0] : count, whole, false};
+        t->nodes[at] = (toile_tree_node){0, count == 1 ? own[0] : count, whole, false, false};
         if (count == 1) {
             t->leaf_of[own[0]] = at;
             continue;
