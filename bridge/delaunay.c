@@ -253,7 +253,7 @@ static void split_edge(toile_delaunay *d, int t, int corner, int point) {
     }
 }
 
-int toile_delaunay_insert(toile_delaunay *d, const int32_t p[2], bool only_inside) {
+int toile_delaunay_insert(toile_delaunay *d, int point, const int32_t p[2], bool only_inside) {
     int t = locate(d, p), on = -1;
     const triangle *at = &d->triangles[t];
     d->last = t;
@@ -265,7 +265,7 @@ int toile_delaunay_insert(toile_delaunay *d, const int32_t p[2], bool only_insid
             on = k;
     if (only_inside && (!at->inside || (on >= 0 && at->fixed[on])))
         return -1;
-    int point = d->point_count++;
+    d->point_count = point < d->point_count ? d->point_count : point + 1;
     memcpy(d->points[point], p, sizeof d->points[0]);
     if (on >= 0)
         split_edge(d, t, on, point);

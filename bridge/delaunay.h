@@ -44,9 +44,9 @@ void toile_delaunay_free(toile_delaunay *d);
 /* Twice the area of the triangle a, b, c; positive if it is counter-clockwise. */
 int64_t toile_delaunay_side(const toile_delaunay *d, int a, int b, int c);
 
-/* Puts a point in and returns its number; that of the point already there, if there is one. With `only_inside`, -1
+/* Puts a point in as number `index` and returns that; or the number of the point already there. With `only_inside`, -1
  * for one that is in a triangle that is not inside. */
-int toile_delaunay_insert(toile_delaunay *d, const int32_t point[2], bool only_inside);
+int toile_delaunay_insert(toile_delaunay *d, int index, const int32_t point[2], bool only_inside);
 
 /* Makes the segment an edge. False if it cannot be: `meets` is then a point it goes through (and -1), or the ends of
  * the segment it crosses. */

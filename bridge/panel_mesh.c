@@ -50,7 +50,8 @@ static bool fail(mesher *m, toile_panel_fault_kind kind, int a, int b) {
 /* ---- the lattice ---- */
 
 static double length2(const double a[2], const double b[2]) {
-    return hypot(a[0] - b[0], a[1] - b[1]);
+    double x = a[0] - b[0], y = a[1] - b[1];
+    return sqrt(x * x + y * y); /* places are whole numbers below 2^31: what hypot guards against cannot be */
 }
 
 static bool lay_out(mesher *m) {
@@ -151,7 +152,8 @@ static double distance_to_segment(const double p[2], const double a[2], const do
     double x = b[0] - a[0], y = b[1] - a[1], l = x * x + y * y;
     double t = l > 0 ? ((p[0] - a[0]) * x + (p[1] - a[1]) * y) / l : 0;
     t = t < 0 ? 0 : t > 1 ? 1 : t;
-    return hypot(p[0] - a[0] - t * x, p[1] - a[1] - t * y);
+    double foot[2] = {a[0] + t * x, a[1] + t * y};
+    return length2(p, foot);
 }
 
 /* Calls `see` for the segments in squares around a point. */
@@ -310,12 +312,18 @@ static int segment_at(const mesher *m, int p, int q) {
 /* The outline alone, and what is inside of it. Everything that is wrong with it shows here. */
 static bool triangulate_border(mesher *m) {
     toile_delaunay *d = &m->d;
-    for (int i = 0; i < m->border; i++) {
-        int32_t p[2] = {(int32_t)lround(m->flat[i][0]), (int32_t)lround(m->flat[i][1])};
-        int made = toile_delaunay_insert(d, p, false);
-        if (made != TOILE_DELAUNAY_FIRST + i)
-            return fail(m, TOILE_PANEL_TOUCHES, made - TOILE_DELAUNAY_FIRST, i);
-    }
+    /* first every 2^n-th point, then those between: one after the other, each point of a long side would turn over the
+     * triangles of all before it */
+    int widest = 1;
+    while (2 * widest < m->border)
+        widest *= 2;
+    for (int step = widest; step > 0; step /= 2)
+        for (int i = step == widest ? 0 : step; i < m->border; i += step == widest ? step : 2 * step) {
+            int32_t p[2] = {(int32_t)lround(m->flat[i][0]), (int32_t)lround(m->flat[i][1])};
+            int made = toile_delaunay_insert(d, TOILE_DELAUNAY_FIRST + i, p, false) - TOILE_DELAUNAY_FIRST;
+            if (made != i)
+                return fail(m, TOILE_PANEL_TOUCHES, made < i ? made : i, made < i ? i : made);
+        }
     for (int i = 0; i < m->border; i++) {
         int meets[2];
         if (toile_delaunay_segment(d, TOILE_DELAUNAY_FIRST + i, TOILE_DELAUNAY_FIRST + m->after[i], meets))
@@ -355,8 +363,8 @@ static bool triangulate(mesher *m) {
         return false;
     int count = 0;
     for (int i = 0; i < m->spot_count; i++) {
-        int before = m->d.point_count;
-        if (toile_delaunay_insert(&m->d, m->spots[i].at, true) == before)
+        int point = TOILE_DELAUNAY_FIRST + m->border + count;
+        if (toile_delaunay_insert(&m->d, point, m->spots[i].at, true) == point)
             m->spots[count++] = m->spots[i];
     }
     m->spot_count = count;

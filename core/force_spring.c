@@ -2,7 +2,7 @@
  *
  * Stretch and shear act in extension only, bend in compression only. Damping is projected on the connection (3.14) and
  * acts while the connection does; its d/dx (3.16) is left out as in the thesis. The bend Jacobian keeps the axial term
- * only (3.10). Everything that enters the matrix is positive semi-definite. */
+ * only (3.10), with the slope that leads back to rest (below). Everything that enters the matrix is positive semi-definite. */
 #include "force_spring.h"
 #include "force_stretch.h"
 #include "kernels_table.h"
@@ -37,7 +37,7 @@ void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end,
         v8 rest = v8_load(s->length + e), k = v8_load(s->stiffness + e), damping = v8_load(s->damping + e);
         v8 length = v8_max(v8_sqrt(v8_dot(dx, dx)), v8_set(1e-12));
         v8x3 u = v8_scale(1 / length, dx);
-        v8 force, slope, across, ahead = v8_dot(u, dd);
+        v8 force, slope, stiffness, across, ahead = v8_dot(u, dd);
         v8 parting = v8_dot(u, dv), turning = (v8_dot(dv, dv) - parting * parting) / length;
         if (e < s->axial_padded) {
             /* a slack connection that this step will pull taut is linearised as taut: else nothing in the system
@@ -45,7 +45,7 @@ void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end,
             m8 active = v8_max(length, length + ahead) >= rest;
             v8 law_slope, law = stretch_law(length - rest, v8_load(s->curve + e), TOILE_STRETCH_KNEE * rest, &law_slope);
             force = v8_select(active, k * law, zero);
-            slope = v8_select(active, k * law_slope, zero);
+            stiffness = slope = v8_select(active, k * law_slope, zero);
             /* k (1 - L / |x|) of eq. 3.7, less the false tension of turning (force_stretch.c) */
             across = v8_max(force - 0.5 * turn * turn * slope * turning, zero) / length;
         } else {
@@ -56,11 +56,16 @@ void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end,
             m8 near_rest = r > corner, active = length < rest;
             force = v8_select(active, v8_select(near_rest, linear * (length - rest), k * poly), zero);
             slope = v8_select(active, v8_select(near_rest, linear, k * poly_slope / rest), zero);
+            /* The push is all but a jump: nearly constant down to rest and nothing beyond, so that its slope promises a
+             * push without end, and cloth that is pressed flat throws single particles about in long steps. In the system
+             * it goes down to zero at rest, unless the connection is on its way to more than twice its compression. */
+            v8 pressed = v8_max(rest - length, v8_set(1e-12));
+            stiffness = v8_select(ahead > -pressed, v8_max(slope, -force / pressed), slope);
             across = zero;
         }
-        v8 pull = force + slope * (damping * (parting + 0.5 * turn * turning) + ahead) - across * ahead;
+        v8 pull = force + slope * damping * (parting + 0.5 * turn * turning) + (stiffness - across) * ahead;
         v8x3 g = v8_blend(pull, u, across, dd);
         v8 inner = h * h * across;
-        write_springs(record + (size_t)e * TOILE_SPRING_RECORD, u, h * slope * (h + damping) - inner, inner, g);
+        write_springs(record + (size_t)e * TOILE_SPRING_RECORD, u, h * (h * stiffness + slope * damping) - inner, inner, g);
     }
 }

@@ -11,8 +11,8 @@
 
 #define SWEEPS 12 /* over the elements found */
 
-/* Growth, in parts of what is allowed, up to which an element is brought back. */
-#define WORTH 10
+/* Growth up to which an element is brought back: a particle that was thrown by more than its edges are long is no detail. */
+#define WORTH 1.0
 
 /* Growth, in parts of what is allowed, that counts where there is more stretch than usual. */
 #define ADDS_UP 0.25
@@ -110,7 +110,7 @@ static int find_over(toile_sim *sim) {
             double before = w->stretch[at], after = w->next_stretch[at];
             if (after <= allowed(before, most) && !adds_up(before, after, most))
                 continue;
-            if (count == room || after > allowed(before, WORTH * most))
+            if (count == room || after > before + WORTH)
                 return -1;
             w->over[count++] = 2 * e + k;
         }

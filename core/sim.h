@@ -74,7 +74,7 @@ typedef struct toile_stability {
 } toile_stability;
 
 /* Elements that a step may bring back instead of being cut (limit.c). */
-enum { TOILE_LIMIT_MOST = 512 };
+enum { TOILE_LIMIT_MOST = 4096 };
 
 /* Everything derived: may be thrown away between steps. Sized once, no allocation in a step. */
 typedef struct toile_work {

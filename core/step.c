@@ -29,7 +29,7 @@
 #define CONTACT_PASSES 4
 
 /* How often a candidate's overstretched elements are brought back before the step is cut. */
-#define LIMIT_ROUNDS 3
+#define LIMIT_ROUNDS 12
 
 typedef enum verdict { ACCEPTED, REJECTED, BROKEN } verdict;
 
@@ -47,11 +47,16 @@ static void end_stage(toile_sim *sim, toile_stage_index stage, double *clock) {
 
 /* ---- stages ---- */
 
+/* Triangles or stretch connections, with what fills up the last eight. */
+static int element_count(const toile_model *m) {
+    return m->springs_used ? (m->springs.stretch_count + 7) / 8 * 8 : m->triangles.padded;
+}
+
 /* Largest stretch, and largest change of it against the state's, over all triangles or stretch connections. */
 static void measure_stretch(toile_sim *sim, const double *x, const double *before, double *now, double *change,
                             double *largest) {
     const toile_model *m = sim->model;
-    int count = m->springs_used ? (m->springs.stretch_count + 7) / 8 * 8 : m->triangles.padded;
+    int count = element_count(m);
     double *extreme = sim->work.extreme;
 #define END(count) (e + ELEMENT_BLOCK < count ? e + ELEMENT_BLOCK : count)
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
@@ -166,10 +171,10 @@ static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, bool las
     return solids || layers;
 }
 
-static verdict step(toile_sim *sim, double h, bool last_chance, double *change) {
+static verdict step(toile_sim *sim, double h, bool last_chance) {
     static bool (*const PROCEDURES[])(toile_sim *, const toile_scheme *, double *) = {
         [TOILE_LINEAR] = step_linear, [TOILE_EXPLICIT] = step_explicit, [TOILE_NEWTON] = step_newton};
-    double clock = toile_clock(), largest = 0;
+    double clock = toile_clock(), change = 0, largest = 0;
     toile_scheme scheme = toile_scheme_of(sim, h);
     bool solved = false;
 
@@ -185,9 +190,9 @@ static verdict step(toile_sim *sim, double h, bool last_chance, double *change) 
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
-        v = judge(sim, solved, change, &largest);
-        for (int k = 0; k < LIMIT_ROUNDS && solved && v != BROKEN && toile_limit_stretch(sim, &scheme, *change); k++)
-            v = judge(sim, solved, change, &largest);
+        v = judge(sim, solved, &change, &largest);
+        for (int k = 0; k < LIMIT_ROUNDS && solved && v != BROKEN && toile_limit_stretch(sim, &scheme, change); k++)
+            v = judge(sim, solved, &change, &largest);
         end_stage(sim, STAGE_EVALUATE, &clock);
         if (!worth(v, last_chance) || !contacts_missed(sim, &scheme, pass == CONTACT_PASSES, &clock))
             break;
@@ -196,7 +201,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance, double *change) 
         bool clean = toile_self_guard(sim, h, h < 0.3 * sim->settings->time_step);
         end_stage(sim, STAGE_SELF, &clock);
         if (!clean || sim->self.moved)
-            v = judge(sim, solved && clean, change, &largest);
+            v = judge(sim, solved && clean, &change, &largest);
     }
 
     if (worth(v, last_chance)) {
@@ -215,8 +220,25 @@ static verdict step(toile_sim *sim, double h, bool last_chance, double *change) 
 #define GROWTH_SMALL 0.25
 #define GROWTH_LARGE 0.35
 
-/* Halve after a failure; after enough successes double again, and wait longer each time that fails. `share` is the growth. */
-static void adapt(toile_state *s, verdict v, double share) {
+/* The share of the blocks of elements that may grow by more: in a few places elements are brought back (limit.h). */
+#define GROWTH_PLACES 0.1
+
+typedef enum pace { CALM, LIVELY, FAST } pace;
+
+/* How fast stretch grew in the last candidate, nearly everywhere. */
+static pace pace_of(const toile_sim *sim) {
+    double most = sim->settings->stretch_change_max;
+    int blocks = (element_count(sim->model) + ELEMENT_BLOCK - 1) / ELEMENT_BLOCK, lively = 0, fast = 0;
+    for (int b = 0; b < blocks; b++) {
+        lively += sim->work.extreme[2 * b] >= GROWTH_SMALL * most;
+        fast += sim->work.extreme[2 * b] >= GROWTH_LARGE * most;
+    }
+    int few = (int)(GROWTH_PLACES * blocks);
+    return fast > few ? FAST : lively > few ? LIVELY : CALM;
+}
+
+/* Halve after a failure; after enough successes double again, and wait longer each time that fails. */
+static void adapt(toile_state *s, verdict v, pace pace) {
     if (v != ACCEPTED) {
         if (s->trying)
             s->patience = s->patience * 2 > PATIENCE_MAX ? PATIENCE_MAX : s->patience * 2;
@@ -226,12 +248,12 @@ static void adapt(toile_state *s, verdict v, double share) {
         s->last_step = 0; /* what led here is no trend: a two-step method begins anew */
         return;
     }
-    s->successes += share < GROWTH_SMALL ? s->patience : 1;
+    s->successes += pace == CALM ? s->patience : 1;
     if (s->trying) { /* the longer step held */
         s->trying = 0;
         s->patience = 2;
     }
-    if (s->level > 0 && s->successes >= s->patience && share < GROWTH_LARGE) {
+    if (s->level > 0 && s->successes >= s->patience && pace != FAST) {
         s->level--;
         s->successes = 0;
         s->trying = 1;
@@ -295,8 +317,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
         double remaining = end - s->time, longest = ldexp(fmin(set->time_step, sim->work.stability.step), -s->level);
         double h = remaining / fmax(1, ceil(remaining / longest - 1e-6));
         bool last_chance = h / 2 < set->time_step_min;
-        double reached = 0;
-        verdict v = step(sim, h, last_chance, &reached);
+        verdict v = step(sim, h, last_chance);
         if (v == BROKEN && last_chance) {
             status = toile_fail(error, TOILE_DIVERGED,
                                 "the simulation broke down at %.4f s: numbers became infinite even at a step of %.2g s; "
@@ -309,7 +330,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
             sim->trouble.status = TOILE_OK;
             break;
         }
-        adapt(s, v, reached / set->stretch_change_max);
+        adapt(s, v, pace_of(sim));
     }
     if (status != TOILE_OK) {
         toile_state_copy(&sim->work.backup, s);
