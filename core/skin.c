@@ -423,9 +423,15 @@ static void calm_fans(toile_skin *s, int threads) {
         for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
             look_again(s, s->around[i]);
     }
+    for (int t = 0; t < s->cloth_triangles; t++) {
+        const int *v = s->triangle + 3 * t;
+        if (is_fresh(s, t))
+            s->tree.nodes[s->tree.leaf_of[t]].even = s->calm[v[0]] && s->calm[v[1]] && s->calm[v[2]];
+    }
 }
 
-/* The same for patches, after it. */
+/* The same for patches, after it. Triangles around a patch count too, which its points' fans stand for: one that turns over beside it
+ * folds it. */
 static void calm_patches(toile_skin *s) {
     toile_tree *t = &s->tree;
     int end = 2 * t->count - 1, again = 0; /* below `again` all is to be looked for */
@@ -436,7 +442,7 @@ static void calm_patches(toile_skin *s) {
             i += size - 1;
             continue;
         }
-        bool calm = node->right && node->whole && least_product(&t->turn[2 * i]) > CALM_NORMALS &&
+        bool calm = node->right && node->whole && node->even && least_product(&t->turn[2 * i]) > CALM_NORMALS &&
                     least_product(&t->turn[2 * i + 1]) > CALM_WARP;
         if (node->calm && !calm && i + size > again)
             again = i + size;
