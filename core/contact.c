@@ -35,6 +35,12 @@ static double gap_of(const toile_sim *sim, const toile_solid *solid, int i) {
     return solid->thickness + sim->settings->contact_thickness + sim->model->half_thickness[i];
 }
 
+/* The distance that it keeps where it hit. Over a sharp edge or corner it is that of the cloth's own edges and faces there, in
+ * planes that begin where the faces' gap ends: a particle that keeps more is a knob that hooks behind a needle's tip. */
+static double gap_at(const toile_sim *sim, const toile_solid *solid, int i, const toile_hit *hit) {
+    return gap_of(sim, solid, i) * fmin(1, TOILE_EDGE_SHARE / fmax(hit->sharp, TOILE_EDGE_SHARE));
+}
+
 /* A surface with two sides keeps a particle on the one where it is at the step's begin. */
 static void choose_side(const double *x, double h, toile_hit *hit) {
     double side = 0;
@@ -82,6 +88,7 @@ static bool nearest_solid(const toile_sim *sim, int i, const double *p, double w
             *clear = (float)hit.distance;
         if (candidate->side == TOILE_SOLID_BOTH)
             choose_side(sim->state.x + 4 * (size_t)i, h, &hit);
+        gap = gap_at(sim, candidate, i, &hit);
         if (hit.distance - gap < least) {
             least = hit.distance - gap;
             *best = hit;
@@ -99,7 +106,7 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     const toile_touch *touch = &sim->state.touch[i];
     const double *x = sim->state.x + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
     double *y = sim->work.alter + 4 * (size_t)i, *friction = sim->work.friction + 4 * (size_t)i;
-    double gap = gap_of(sim, solid, i), relative[3];
+    double gap = gap_at(sim, solid, i, hit), relative[3];
     for (int k = 0; k < 3; k++)
         relative[k] = v[k] - hit->velocity[k];
     double approach = dot(relative, hit->normal);
@@ -176,7 +183,7 @@ static void find_contact(const toile_sim *sim, int i, double h, toile_found *fou
     int s = -1;
     if (!nearest_solid(sim, i, p, way, REACH, h, &hit, &s))
         return;
-    double gap = gap_of(sim, &sim->solids[s], i);
+    double gap = gap_at(sim, &sim->solids[s], i, &hit);
     for (int k = 0; k < 3; k++)
         relative[k] = v[k] - hit.velocity[k];
     bool kept = sim->state.touch[i].solid == s && hit.distance < gap + REACH;

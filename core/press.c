@@ -16,6 +16,8 @@
 /* Friction is made from a guess of the normal force; what the guess was wrong by is owed to the next step, up to this share of
  * the guess. Chosen on slopes: at 0 they slide half as far as they should, at 0.7 springs creep 2 mm, at 1 sheets do. */
 #define OWED_MOST 0.5
+/* What would need so many times the friction there is to stop it slides, also if it did not before. */
+#define SURE 3.0
 /* Gap in thicknesses below which layers count as crushed. */
 #define CRUSHED 0.8
 /* Share of what is missing to thickness that is given back in a step, and how fast at most, m/s. */
@@ -158,7 +160,8 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         slip[k] = u[k] - approach * n[k];
     double speed = sqrt(dot(slip, slip)), grip = still > 0 ? STIFFNESS / yielding : 0;
     /* Crushed cloth has forces that a step's friction cannot answer explicitly: there it is drag, and creeps. */
-    bool crushed = press->gap < CRUSHED * thickness, slides = !crushed && still > 0 && speed > 0 && most_did(sim, press, TOILE_TOUCH_RUB);
+    bool crushed = press->gap < CRUSHED * thickness, slips = still * force * SURE < speed / yielding;
+    bool slides = !crushed && still > 0 && speed > 0 && (slips || most_did(sim, press, TOILE_TOUCH_RUB));
     if (crushed)
         grip = fmin(grip, sliding * force / fmax(speed, 1e-12));
     else if (slides) /* no more than what broke it loose */

@@ -12,8 +12,9 @@
 /* Default thickness in edges, and its largest, m. */
 #define USUAL 0.25
 #define USUAL_MAX 0.003
-/* Edges and corners of colliders are kept at this share of the distance that particles keep. */
-#define EDGE_SHARE 0.25
+/* What is about to be sewn to each other keeps this share of its thickness: half of the gap at which stitches become one (weld.c),
+ * for that is a tenth of an edge. */
+#define SEWN_SHARE 0.2
 
 /* How near counts as near, in thicknesses. */
 #define NEAR 2.0
@@ -68,7 +69,7 @@ void toile_self_free(toile_sim *sim) {
 }
 
 static double collider_gap(const toile_sim *sim, int solid) {
-    return EDGE_SHARE * (sim->solids[sim->self.skin.solids[solid].solid].thickness + sim->settings->contact_thickness);
+    return TOILE_EDGE_SHARE * (sim->solids[sim->self.skin.solids[solid].solid].thickness + sim->settings->contact_thickness);
 }
 
 /* A property of the mesh unless it is set. */
@@ -157,6 +158,16 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
 
 /* ---- geometry of a pair ---- */
 
+/* Is a point of the one to be sewn to one of the other? */
+static bool is_sewn(const toile_skin *skin, const toile_pair *pair) {
+    int split = toile_pair_kind(pair) == TOILE_CCD_VF ? 1 : 2;
+    for (int a = 0; a < split; a++)
+        for (int b = split; b < 4; b++)
+            if (skin->same[pair->point[a]] == skin->same[pair->point[b]])
+                return true;
+    return false;
+}
+
 /* The distance that a pair keeps, m. */
 double toile_pair_thickness(const toile_sim *sim, const toile_pair *pair) {
     const toile_self *s = &sim->self;
@@ -166,7 +177,7 @@ double toile_pair_thickness(const toile_sim *sim, const toile_pair *pair) {
         double own = solid >= 0 ? collider_gap(sim, solid) : s->thickness[p];
         least = own < least ? own : least;
     }
-    return least;
+    return s->skin.sewing && is_sewn(&s->skin, pair) ? SEWN_SHARE * least : least;
 }
 
 bool toile_pair_with_solid(const toile_self *s, const toile_pair *pair) {

@@ -15,6 +15,9 @@
 
 struct toile_sim;
 
+/* Edges and corners of colliders are kept at this share of the distance that particles keep from faces. */
+#define TOILE_EDGE_SHARE 0.25
+
 /* A contact of this step. */
 typedef struct toile_press {
     toile_pair pair;
@@ -69,6 +72,9 @@ bool toile_self_missed(struct toile_sim *sim, double h, bool again);
 /* Makes the candidate free of new intersections, false if that did not succeed. After toile_self_missed. In a small step cloth
  * that solids close on from two sides is let go: no step is short enough for that. */
 bool toile_self_guard(struct toile_sim *sim, double h, bool small);
+/* How much the straight way from the state to x, (n x 4), on which colliders stand still, hits: `hit`. Particles with one number in
+ * `joined`, (n), are one at its end. Before a frame's first step, after toile_self_begin. */
+int toile_self_meet(struct toile_sim *sim, const double *x, const int *joined);
 /* The candidate has become the state. */
 void toile_self_commit(struct toile_sim *sim);
 

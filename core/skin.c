@@ -85,11 +85,41 @@ static bool list_around(toile_skin *s) {
     return true;
 }
 
-static bool make_cloth_tree(toile_skin *s, const toile_model *m) {
+/* Points of stitches that are open, in `open`, and those whose triangles may lie on each other although they all face the same way:
+ * beside such a stitch, or because they hang together at the point only. */
+static bool mark_loose(toile_skin *s, unsigned char *open) {
+    int *count = toile_alloc(s->memory, (size_t)s->cloth_points, sizeof *count);
+    if (!count)
+        return false;
+    for (int p = 0; p < s->cloth_points; p++)
+        count[s->same[p]]++;
+    for (int p = 0; p < s->cloth_points; p++)
+        s->sewing = (open[p] = count[s->same[p]] > 1) || s->sewing;
+    memset(count, 0, (size_t)s->cloth_points * sizeof *count);
+    for (int e = 0; e < s->edge_count; e++)
+        for (int k = 0; k < 2 && s->beside[2 * e + 1] < 0; k++)
+            count[s->edge[2 * e + k]]++;
+    for (int p = 0; p < s->cloth_points; p++)
+        s->loose[p] = count[p] > 2;
+    for (int i = 0; i < 3 * s->cloth_triangles; i++)
+        for (int k = 0; k < 3; k++)
+            s->loose[s->triangle[i]] |= open[s->triangle[i / 3 * 3 + k]];
+    toile_free(s->memory, count);
+    return true;
+}
+
+static bool make_cloth_tree(toile_skin *s, const toile_model *m, const unsigned char *open) {
     const toile_triangles *t = &m->triangles;
     double *place = toile_alloc(s->memory, 3 * (size_t)t->count, sizeof(double)), extent = 0;
-    if (!place)
+    int *piece = toile_alloc(s->memory, (size_t)t->count, sizeof *piece);
+    if (!place || !piece) {
+        toile_free(s->memory, place), toile_free(s->memory, piece);
         return false;
+    }
+    for (int i = 0; i < t->count; i++) { /* the sides of an open seam may lie on each other: a piece for each triangle */
+        const int *v = s->triangle + 3 * i;
+        piece[i] = open[v[0]] || open[v[1]] || open[v[2]] ? -1 - i : t->piece[i];
+    }
     for (int i = 0; i < 2 * t->count; i++)
         extent = fmax(extent, fabs(t->middle[i]));
     for (int i = 0; i < t->count; i++) { /* pieces far from each other, so that they are parted first */
@@ -97,8 +127,9 @@ static bool make_cloth_tree(toile_skin *s, const toile_model *m) {
         place[3 * i + 1] = t->middle[2 * i + 1];
         place[3 * i + 2] = 4 * extent * t->piece[i];
     }
-    bool ok = toile_tree_make(s->memory, t->count, place, t->piece, &s->tree);
+    bool ok = toile_tree_make(s->memory, t->count, place, piece, &s->tree);
     toile_free(s->memory, place);
+    toile_free(s->memory, piece);
     return ok;
 }
 
@@ -163,11 +194,12 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->normal = toile_alloc(memory, 4 * triangles, sizeof(float));
     s->hold = toile_alloc(memory, (size_t)s->cloth_points, sizeof(float));
     s->calm = toile_alloc(memory, (size_t)s->cloth_points, 1);
+    s->loose = toile_alloc(memory, (size_t)s->cloth_points, 1);
     s->tangled = toile_alloc(memory, points, 1);
     s->finders = toile_alloc(memory, (size_t)threads, sizeof *s->finders);
     s->finder_count = threads;
     bool ok = s->triangle && s->edge && s->edge_of && s->beside && s->owns && s->point_owner && s->edge_owner && s->solid_of && s->same &&
-              s->mean_edge && s->solids && s->begin && s->end && s->at && s->fresh && s->normal && s->hold && s->calm && s->tangled && s->finders;
+              s->mean_edge && s->solids && s->begin && s->end && s->at && s->fresh && s->normal && s->hold && s->calm && s->loose && s->tangled && s->finders;
     if (ok) {
         for (int p = 0; p < s->point_count; p++)
             s->point_owner[p] = -1;
@@ -178,7 +210,8 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
             s->solid_of[p] = -1;
         for (int p = 0; p < s->point_count; p++)
             s->same[p] = p < s->cloth_points ? m->sewn[p] : p;
-        ok = add_edges(s, 0, s->cloth_triangles) && list_around(s) && make_cloth_tree(s, m);
+        unsigned char *open = s->fresh; /* not used before the first search */
+        ok = add_edges(s, 0, s->cloth_triangles) && list_around(s) && mark_loose(s, open) && make_cloth_tree(s, m, open);
         s->cloth_edges = s->edge_count;
     }
     if (ok) {
@@ -223,7 +256,7 @@ void toile_skin_free(toile_skin *s) {
         toile_free(s->memory, s->finders[i].pair);
     toile_tree_free(s->memory, &s->tree);
     void *blocks[] = {s->triangle, s->edge, s->edge_of, s->beside, s->owns, s->around_begin, s->around, s->solid_of, s->same, s->mean_edge,
-                      s->solids, s->point_owner, s->edge_owner, s->begin, s->end, s->at, s->fresh, s->hold, s->normal, s->calm, s->tangled, s->crossed.pair, s->finders, s->task};
+                      s->solids, s->point_owner, s->edge_owner, s->begin, s->end, s->at, s->fresh, s->hold, s->normal, s->calm, s->loose, s->tangled, s->crossed.pair, s->finders, s->task};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(s->memory, blocks[i]);
     memset(s, 0, sizeof *s);
@@ -287,6 +320,8 @@ static void fit_triangle(toile_skin *s, const toile_model *m, int t, double room
 
 static bool fan_is_calm(const toile_skin *s, int p) {
     double mean[3] = {0, 0, 0};
+    if (s->loose[p])
+        return false;
     for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
         for (int k = 0; k < 3; k++)
             mean[k] += s->normal[4 * (size_t)s->around[i] + (size_t)k];
@@ -354,25 +389,86 @@ static void fit_triangles(toile_skin *s, const toile_model *m, int begin, double
         if (fresh)
             fit_triangle(s, m, begin + i, room, tree, tree->leaf_of[i]);
     }
-    toile_tree_refit(tree);
+}
+
+/* The least that the product of two unit vectors within the bounds can be. */
+static float least_product(const toile_box *b) {
+    float sum = 0;
+    for (int k = 0; k < 3; k++) {
+        float l = b->lo[k], h = b->hi[k];
+        sum += l > 0 ? l * l : h < 0 ? h * h : l * h;
+    }
+    return sum;
+}
+
+static void look_again(toile_skin *s, int t) {
+    s->fresh[s->point_count + t] = s->tree.nodes[s->tree.leaf_of[t]].fresh = true;
+}
+
+/* Which fans are calm now. In one that no longer is nothing was looked for: its triangles are, all of them, however little those that
+ * made it so are. Before the tree is refitted. */
+static void calm_fans(toile_skin *s, int threads) {
+    enum { LOST = 2 };
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int p = 0; p < s->cloth_points; p++)
+        if (fan_is_fresh(s, p)) {
+            bool calm = fan_is_calm(s, p);
+            s->calm[p] = calm ? 1 : s->calm[p] ? LOST : 0;
+            s->hold[p] = (float)(DRIFT_SHARE * least_height(s, p));
+        }
+    for (int p = 0; p < s->cloth_points; p++) {
+        if (s->calm[p] != LOST)
+            continue;
+        s->calm[p] = 0;
+        for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
+            look_again(s, s->around[i]);
+    }
+    for (int t = 0; t < s->cloth_triangles; t++) {
+        const int *v = s->triangle + 3 * t;
+        if (is_fresh(s, t))
+            s->tree.nodes[s->tree.leaf_of[t]].even = s->calm[v[0]] && s->calm[v[1]] && s->calm[v[2]];
+    }
+}
+
+/* The same for patches, after it. Triangles around a patch count too, which its points' fans stand for: one that turns over beside it
+ * folds it. */
+static void calm_patches(toile_skin *s) {
+    toile_tree *t = &s->tree;
+    int end = 2 * t->count - 1, again = 0; /* below `again` all is to be looked for */
+    for (int i = 0; i < end; i++) {
+        toile_tree_node *node = &t->nodes[i];
+        int size = node->right ? 2 * node->item - 1 : 1;
+        if (i >= again && !node->fresh) {
+            i += size - 1;
+            continue;
+        }
+        bool calm = node->right && node->whole && node->even && least_product(&t->turn[2 * i]) > CALM_NORMALS &&
+                    least_product(&t->turn[2 * i + 1]) > CALM_WARP;
+        if (node->calm && !calm && i + size > again)
+            again = i + size;
+        node->calm = calm;
+        if (i < again)
+            node->fresh = true;
+        if (i < again && !node->right)
+            s->fresh[s->point_count + node->item] = true;
+    }
 }
 
 static void refit(toile_skin *s, const toile_model *m, toile_reach reach, bool same_begin, int threads) {
     double room = reach.cloth > 0 ? 0.5 * reach.cloth : 0, rest = reach.solid > room ? reach.solid - room : 0;
     mark_moved(s, 0, s->cloth_points, reach.drift, same_begin);
     fit_triangles(s, m, 0, room, &s->tree, threads);
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-    for (int p = 0; p < s->cloth_points; p++)
-        if (fan_is_fresh(s, p)) {
-            s->calm[p] = fan_is_calm(s, p);
-            s->hold[p] = (float)(DRIFT_SHARE * least_height(s, p));
-        }
+    calm_fans(s, threads);
+    toile_tree_refit(&s->tree);
+    calm_patches(s);
     for (int i = 0; i < s->solid_count; i++) {
         toile_skin_solid *solid = &s->solids[i];
         int end = i + 1 < s->solid_count ? s->solids[i + 1].point_begin : s->point_count;
         bool moved = mark_moved(s, solid->point_begin, end, reach.drift, same_begin), was = solid->tree.count && solid->tree.nodes[0].fresh;
-        if (moved || was)
-            fit_triangles(s, m, solid->triangle_begin, rest, &solid->tree, threads);
+        if (!moved && !was)
+            continue;
+        fit_triangles(s, m, solid->triangle_begin, rest, &solid->tree, threads);
+        toile_tree_refit(&solid->tree);
     }
     s->listed = true;
 }
@@ -391,21 +487,6 @@ static void drop_fresh(const toile_skin *s, toile_pairs *pairs) {
 }
 
 /* ---- the search ---- */
-
-/* The least that the product of two unit vectors within the bounds can be. */
-static float least_product(const toile_box *b) {
-    float sum = 0;
-    for (int k = 0; k < 3; k++) {
-        float l = b->lo[k], h = b->hi[k];
-        sum += l > 0 ? l * l : h < 0 ? h * h : l * h;
-    }
-    return sum;
-}
-
-static bool is_calm(const toile_tree *t, int node) {
-    return t->nodes[node].whole && least_product(&t->turn[2 * node]) > CALM_NORMALS &&
-           least_product(&t->turn[2 * node + 1]) > CALM_WARP;
-}
 
 static void emit(struct toile_finder *f, int kind, int first, int second, int p0, int p1, int p2, int p3) {
     if (f->count < f->capacity)
@@ -474,10 +555,9 @@ static bool apart_beside(const toile_skin *s, int t, const int *a, const int *b,
     return false;
 }
 
-/* Is a point one of these, or sewn to one? */
-static bool among(const toile_skin *s, int p, const int *points, int count) {
+static bool among(int p, const int *points, int count) {
     for (int i = 0; i < count; i++)
-        if (s->same[p] == s->same[points[i]])
+        if (p == points[i])
             return true;
     return false;
 }
@@ -485,7 +565,7 @@ static bool among(const toile_skin *s, int p, const int *points, int count) {
 static void test_points(const toile_skin *s, struct toile_finder *f, int owner, int other, double reach) {
     const int *v = s->triangle + 3 * owner, *w = s->triangle + 3 * other;
     for (int c = 0; c < 3; c++)
-        if (s->owns[owner] >> c & 1 && !among(s, v[c], w, 3) && ways_meet(s, &v[c], 1, w, 3, reach))
+        if (s->owns[owner] >> c & 1 && !among(v[c], w, 3) && ways_meet(s, &v[c], 1, w, 3, reach))
             emit(f, 0, v[c], other, v[c], w[0], w[1], w[2]);
 }
 
@@ -497,7 +577,7 @@ static void test_edges(const toile_skin *s, struct toile_finder *f, int a, int b
             if (!(s->owns[b] >> (3 + j) & 1))
                 continue;
             const int *p = s->edge + 2 * (e < g ? e : g), *q = s->edge + 2 * (e < g ? g : e);
-            if (!among(s, p[0], q, 2) && !among(s, p[1], q, 2) && ways_meet(s, p, 2, q, 2, reach))
+            if (!among(p[0], q, 2) && !among(p[1], q, 2) && ways_meet(s, p, 2, q, 2, reach))
                 emit(f, 1, e < g ? e : g, e < g ? g : e, p[0], p[1], q[0], q[1]);
         }
     }
@@ -519,7 +599,7 @@ static bool pierces(const toile_skin *s, int a, int b) {
         t[i] = s->end + 4 * (size_t)w[i];
     for (int i = 0; i < 3; i++) {
         int p = v[i], q = v[(i + 1) % 3];
-        if (among(s, p, w, 3) || among(s, q, w, 3))
+        if (among(p, w, 3) || among(q, w, 3))
             continue;
         const double *x = s->end + 4 * (size_t)p, *y = s->end + 4 * (size_t)q;
         double from = volume(t[0], t[1], t[2], x), to = volume(t[0], t[1], t[2], y);
@@ -532,26 +612,39 @@ static bool pierces(const toile_skin *s, int a, int b) {
     return false;
 }
 
-/* Two triangles whose boxes meet. */
-static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
-    const int *v = s->triangle + 3 * a, *w = s->triangle + 3 * b;
-    bool neighbours = false;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            if (s->same[v[i]] == s->same[w[j]]) {
-                if (v[i] == w[j] && s->calm[v[i]])
-                    return;
-                neighbours = true;
-            }
-    if (!neighbours && (apart_along(s, s->normal + 4 * (size_t)a, v, 3, w, 3, reach) ||
-                        apart_along(s, s->normal + 4 * (size_t)b, v, 3, w, 3, reach) || apart_beside(s, a, v, w, reach) ||
-                        apart_beside(s, b, v, w, reach)))
-        return;
+/* All that two triangles of the skin have to do with each other. */
+static void test_features(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
     test_points(s, f, a, b, reach);
     test_points(s, f, b, a, reach);
     test_edges(s, f, a, b, reach);
     if (f->crossings && (pierces(s, a, b) || pierces(s, b, a)))
         emit(f, CROSSING, a, b, 0, 0, 0, 0);
+}
+
+/* Two triangles whose boxes meet. Those that share a point are that point's (look_around). */
+static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
+    const int *v = s->triangle + 3 * a, *w = s->triangle + 3 * b;
+    if (among(v[0], w, 3) || among(v[1], w, 3) || among(v[2], w, 3))
+        return;
+    if (!apart_along(s, s->normal + 4 * (size_t)a, v, 3, w, 3, reach) && !apart_along(s, s->normal + 4 * (size_t)b, v, 3, w, 3, reach) &&
+        !apart_beside(s, a, v, w, reach) && !apart_beside(s, b, v, w, reach))
+        test_features(s, f, a, b, reach);
+}
+
+/* Triangles around a point whose fan is not calm, those that share another one that is not at the first of them. Not left to the
+ * tree: two of a fan may be alone in a calm patch, and the one between them, in another, turned over. */
+static void look_around(const toile_skin *s, struct toile_finder *f, int p, double reach) {
+    for (int i = s->around_begin[p]; i < s->around_begin[p + 1]; i++)
+        for (int j = i + 1; j < s->around_begin[p + 1]; j++) {
+            int a = s->around[i], b = s->around[j];
+            bool mine = is_fresh(s, a) || is_fresh(s, b);
+            for (int c = 0; mine && c < 3; c++) {
+                int q = s->triangle[3 * a + c];
+                mine = q == p || !among(q, s->triangle + 3 * b, 3) || (!s->calm[q] && q > p);
+            }
+            if (mine)
+                test_features(s, f, a, b, reach);
+        }
 }
 
 /* One node pair: gives those it leads to, up to three, as (node, node); leaves are tested at once. */
@@ -560,7 +653,7 @@ static int open_pair(const toile_skin *s, struct toile_finder *f, const toile_tr
     const toile_tree *t = &s->tree;
     if (other == t && a == b) {
         int r = t->nodes[a].right;
-        if (!r || !t->nodes[a].fresh || is_calm(t, a))
+        if (!r || !t->nodes[a].fresh || t->nodes[a].calm)
             return 0;
         next[0] = r, next[1] = r, next[2] = a + 1, next[3] = a + 1, next[4] = a + 1, next[5] = r;
         return 3;
@@ -662,6 +755,10 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
         for (int i = 0; i < tasks; i++)
             look_into(s, &s->finders[omp_get_thread_num()], s->task + 3 * i, reach);
+#pragma omp parallel for schedule(dynamic, 256) num_threads(threads) if (threads > 1)
+        for (int p = 0; p < s->cloth_points; p++)
+            if (reach.cloth >= 0 && !s->calm[p])
+                look_around(s, &s->finders[omp_get_thread_num()], p, reach.cloth);
         enough = true;
         total = 0;
         for (int i = 0; i < s->finder_count; i++) {

@@ -44,6 +44,7 @@ typedef struct toile_skin {
     int *point_owner, *edge_owner; /* the triangle whose they are, -1: none, (point_count), (edge_count) */
     int *around_begin, *around; /* cloth triangles around each cloth point */
     int *same;            /* one number for points that are, or are to be sewn to be, one, (point_count) */
+    bool sewing;          /* are any two of these not one yet? */
     int *solid_of;        /* of each point: index in solids, -1 cloth, (point_count) */
     double *mean_edge;    /* of the edges at a cloth point at the start, m, (cloth_points) */
     toile_tree tree;      /* of the cloth */
@@ -57,6 +58,7 @@ typedef struct toile_skin {
     unsigned char *fresh; /* points, then triangles, that are now elsewhere, (point_count + triangle_count) */
     float *normal;        /* of triangles there, unit, (triangle_count x 4) */
     float *hold;          /* how far a cloth point may drift before the triangles around it turn, m, (cloth_points) */
+    unsigned char *loose; /* cloth points that are never calm, (cloth_points) */
     unsigned char *calm;  /* cloth points whose triangles cannot touch each other, (cloth_points) */
     unsigned char *tangled; /* TOILE_TANGLED_... of points whose triangles cross others at the end, (point_count) */
     toile_pairs crossed;    /* those pairs of triangles, (first, second) in the key; unsorted */

@@ -412,6 +412,7 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
         hit->velocity[k] = (now[k] - then[k]) / h;
     }
     hit->distance = distance;
+    hit->sharp = 0;
     return true;
 }
 
@@ -494,6 +495,24 @@ static void pseudonormal(const toile_solid *s, int t, int feature, double *n) {
                 n[k] += angle * m[k];
         }
     }
+}
+
+/* Sine of the angle between a direction and the nearest normal of the faces at an edge or a corner. */
+static double sharpness(const toile_solid *s, int t, int feature, const double *direction) {
+    double n[3], most;
+    face_normal(s, t, n);
+    most = dot(n, direction);
+    if (feature <= 3 && s->neighbour[3 * t + feature - 1] >= 0) {
+        face_normal(s, s->neighbour[3 * t + feature - 1], n);
+        most = fmax(most, dot(n, direction));
+    } else if (feature >= 4) {
+        int v = s->triangles[3 * t + feature - 4];
+        for (int i = s->around_begin[v]; i < s->around_begin[v + 1]; i++) {
+            face_normal(s, s->around[i] / 4, n);
+            most = fmax(most, dot(n, direction));
+        }
+    }
+    return most > 0 ? sqrt(fmax(1 - most * most, 0)) : 1;
 }
 
 static double box_distance2(const toile_bvh_node *node, const double *p) {
@@ -580,6 +599,7 @@ static bool nearest_mesh(const toile_solid *s, const double p[3], double radius,
     /* away from the surface where that direction is well known, the pseudonormal on it */
     for (int k = 0; k < 3; k++)
         hit->normal[k] = distance > 1e-9 && feature ? away[k] / hit->distance : n[k] / length;
+    hit->sharp = feature && !inside ? sharpness(s, best, feature, hit->normal) : 0;
     return true;
 }
 
@@ -593,6 +613,7 @@ bool toile_solid_nearest_from(const toile_solid *s, const double p[3], double ra
     if (s->side == TOILE_SOLID_BOTH)
         return fabs(hit->distance) <= radius;
     hit->distance = -hit->distance;
+    hit->sharp = 0;
     for (int k = 0; k < 3; k++)
         hit->normal[k] = -hit->normal[k];
     return hit->distance <= radius && (s->closed || !mesh || -hit->distance <= open_depth);

@@ -94,6 +94,7 @@ typedef struct toile_hit {
     double point[3];    /* nearest on the surface */
     double normal[3];   /* outward, unit */
     double velocity[3]; /* of the surface there, m/s */
+    double sharp;       /* at an edge or a corner, outside: sine of the angle from the normal to the nearest of its faces', else 0 */
 } toile_hit;
 
 /* Nearest surface point at the step's end if it lies within `radius` of p, or p is inside. Inside an open mesh is

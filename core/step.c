@@ -289,10 +289,12 @@ static void add_counters(toile_counters *total, const toile_counters *frame) {
 /* ---- one frame ---- */
 
 toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *error) {
-    toile_status status = toile_sim_sew(sim, error);
     toile_state *s = &sim->state;
     const toile_settings *set = sim->settings;
     double begin = toile_clock(), change, largest;
+    sim->frame_seconds = seconds;
+    sim->frame_begin = s->time;
+    toile_status status = toile_sim_sew(sim, error);
     if (status != TOILE_OK)
         return status;
 
@@ -300,8 +302,6 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
         return status;
     memset(&sim->frame, 0, sizeof sim->frame);
     sim->frame.frames = 1;
-    sim->frame_seconds = seconds;
-    sim->frame_begin = s->time;
     toile_state_copy(s, &sim->work.backup);
     s->shift = toile_shift_before(s->shift);
     toile_prepare_holds(sim);

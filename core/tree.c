@@ -47,7 +47,7 @@ static void split(toile_tree *t, const double *place, const int *piece, int *ord
         bool whole = piece != NULL;
         for (int i = 1; whole && i < count; i++)
             whole = piece[own[i]] == piece[own[0]];
-        t->nodes[at] = (toile_tree_node){0, count == 1 ? own[0] : count, whole, false};
+        t->nodes[at] = (toile_tree_node){0, count == 1 ? own[0] : count, whole, false, false, false};
         if (count == 1) {
             t->leaf_of[own[0]] = at;
             continue;
@@ -108,6 +108,7 @@ void toile_tree_refit(toile_tree *t) {
         t->nodes[i].fresh = t->nodes[i + 1].fresh || t->nodes[r].fresh;
         if (!t->nodes[i].fresh)
             continue;
+        t->nodes[i].even = t->nodes[i + 1].even && t->nodes[r].even;
         join(&t->box[i + 1], &t->box[r], &t->box[i]);
         for (int d = 0; t->turn && d < 2; d++)
             join(&t->turn[2 * (i + 1) + d], &t->turn[2 * r + d], &t->turn[2 * i + d]);

@@ -12,6 +12,8 @@ typedef struct toile_tree_node {
     int item;  /* of a leaf: its triangle; else how many leaves are below */
     bool whole; /* all below is of one piece of material */
     bool fresh; /* something below has a new box */
+    bool even;  /* all points below have calm fans */
+    bool calm;  /* nothing below can touch anything else below: it was not looked for */
 } toile_tree_node;
 
 typedef struct toile_box {

@@ -7,6 +7,7 @@
 #include "sew.h"
 
 #include "hash.h"
+#include "join.h"
 #include "pin.h"
 
 #include <math.h>
@@ -15,8 +16,16 @@
 /* Pairs this near have met: part of the seam a stitch stands for, and m. */
 #define MET_SHARE 0.1
 #define MET_MOST 1e-3
+/* How long a weld that would pass through something may be put off, s: a seam that stays open is worse than a crossing that is
+ * pulled apart (tangle.c). */
+#define PUT_OFF_MOST 1.0
 
 /* ---- which stitches ---- */
+
+static void mix(const double *from, size_t i, double share, double *to, size_t j) {
+    for (int k = 0; k < 3; k++)
+        to[j + (size_t)k] += share * from[i + (size_t)k];
+}
 
 static double gap_of(const toile_sim *sim, int a, int b) {
     const double *p = sim->state.x + 4 * (size_t)sim->model->place[a], *q = sim->state.x + 4 * (size_t)sim->model->place[b];
@@ -49,12 +58,66 @@ int toile_sim_open_stitches(const toile_sim *sim, double *widest) {
     return open;
 }
 
-/* ---- carrying the state over ---- */
-
-static void mix(const double *from, size_t i, double share, double *to, size_t j) {
-    for (int k = 0; k < 3; k++)
-        to[j + (size_t)k] += share * from[i + (size_t)k];
+/* Stitches that are to be welded now: `joined` gets one number for particles that become one, and x where those will be (as
+ * carry_state puts them). */
+static void place_welds(const toile_sim *sim, int *joined, double *x) {
+    const toile_model *m = sim->model;
+    size_t n = (size_t)m->particle_count;
+    for (int i = 0; i < m->particle_count; i++)
+        joined[i] = i;
+    for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
+        for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++)
+            if (sim->next_welded[stitch] & ~sim->welded[stitch] & TOILE_STITCH_WELDED)
+                toile_join(joined, m->place[base + sim->garments[g].stitches[i].a], m->place[base + sim->garments[g].stitches[i].b]);
+    memset(x, 0, 4 * n * sizeof *x);
+    for (size_t i = 0; i < n; i++) {
+        size_t one = (size_t)(joined[i] = toile_join_find(joined, (int)i));
+        mix(sim->state.x, 4 * i, m->mass[i], x, 4 * one);
+        x[4 * one + 3] += m->mass[i];
+    }
+    for (size_t i = 0; i < n; i++) /* the first of those that become one has the least number, so it comes last */
+        for (size_t k = 0, at = n - 1 - i, one = (size_t)joined[at]; k < 3; k++)
+            x[4 * at + k] = x[4 * one + 3] == sim->model->mass[at] ? sim->state.x[4 * at + k] : x[4 * one + k] / x[4 * one + 3];
+    for (size_t i = 0; i < n; i++)
+        x[4 * i + 3] = 0;
 }
+
+/* Takes back welds whose particles were hit. Returns how many. */
+static int put_off(toile_sim *sim, const int *joined) {
+    const toile_self *self = &sim->self;
+    unsigned char *hit = self->touched;
+    int count = 0;
+    memset(hit, 0, (size_t)sim->model->particle_count);
+    for (int i = 0; i < self->hit_count; i++)
+        for (int a = 0; a < 4; a++)
+            if (self->hit[i].pair.point[a] < sim->model->particle_count)
+                hit[joined[self->hit[i].pair.point[a]]] = 1;
+    for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
+        for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
+            const toile_stitch *s = &sim->garments[g].stitches[i];
+            const toile_seam *seam = &sim->garments[g].seams[s->seam];
+            if (!(sim->next_welded[stitch] & ~sim->welded[stitch] & TOILE_STITCH_WELDED) || !hit[joined[sim->model->place[base + s->a]]] ||
+                sim->state.time > sim->begin_time + seam->begin + seam->duration + PUT_OFF_MOST)
+                continue;
+            sim->next_welded[stitch] &= (unsigned char)~TOILE_STITCH_WELDED;
+            count++;
+        }
+    return count;
+}
+
+/* Welding moves particles by up to half a gap without a step: whose way there would pass through something waits until the next
+ * frame. */
+static toile_status check_welds(toile_sim *sim, toile_error *error) {
+    toile_status status = toile_self_begin(sim, error);
+    if (status != TOILE_OK || !sim->self.on)
+        return status;
+    do
+        place_welds(sim, sim->self.zone, sim->work.next_x);
+    while (toile_self_meet(sim, sim->work.next_x, sim->self.zone) && put_off(sim, sim->self.zone));
+    return TOILE_OK;
+}
+
+/* ---- carrying the state over ---- */
 
 /* `from`, `to`: particle of each vertex before and now. Old particles count once each, with the mass they had. */
 static toile_status carry_state(const toile_sim *sim, const toile_model *old, const toile_state *was, const toile_model *now,
@@ -151,15 +214,19 @@ toile_status toile_sim_rebuild(toile_sim *sim, const unsigned char *welded, toil
 }
 
 toile_status toile_sim_sew(toile_sim *sim, toile_error *error) {
-    bool changed = sim->maps_changed;
+    bool changed = sim->maps_changed, welds = false;
     for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
         for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
             const toile_stitch *s = &sim->garments[g].stitches[i];
             unsigned char due = due_flags(sim, &sim->garments[g].seams[s->seam], sim->welded[stitch],
                                           gap_of(sim, base + s->a, base + s->b), sim->garments[g].stitch_lengths[i]);
-            changed = changed || due != sim->welded[stitch];
+            welds = welds || due & ~sim->welded[stitch] & TOILE_STITCH_WELDED;
             sim->next_welded[stitch] = due;
         }
+    toile_status status = welds ? check_welds(sim, error) : TOILE_OK;
+    if (status != TOILE_OK)
+        return status;
+    changed = changed || (sim->stitch_count && memcmp(sim->next_welded, sim->welded, (size_t)sim->stitch_count) != 0);
     return changed ? toile_sim_rebuild(sim, sim->next_welded, error) : TOILE_OK;
 }
 

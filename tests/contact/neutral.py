@@ -205,10 +205,12 @@ def write_collider(given, name, folder, into, fps, last):
 # ---- baking ----
 
 class Baked:
-    """What came of a bake: exit code, what it said, report, positions of all cloths (frames, vertices, 3)."""
+    """What came of a bake: exit code, what it said, seconds it took and seconds of processor time, report, positions of all
+    cloths (frames, vertices, 3)."""
 
-    def __init__(self, code, said, seconds, report, positions):
-        self.code, self.said, self.seconds, self.report, self.positions = code, said, seconds, report, positions
+    def __init__(self, code, said, seconds, processor, report, positions):
+        self.code, self.said, self.seconds, self.processor = code, said, seconds, processor
+        self.report, self.positions = report, positions
 
 
 def bake(path, folder, threads=1, frames=None, options=(), timeout=None):
@@ -221,7 +223,7 @@ def bake(path, folder, threads=1, frames=None, options=(), timeout=None):
     command = [TOILE, "bake", path, "-o", cache, "--threads", str(threads), "--progress", "none", "--report", report]
     if frames is not None:
         command += ["--frames", "0-%d" % (frames - 1)]
-    began = time.time()
+    began, used = time.time(), os.times()
     child = subprocess.Popen(command + list(options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              env={"OMP_WAIT_POLICY": "passive", **os.environ})
     try:
@@ -233,7 +235,8 @@ def bake(path, folder, threads=1, frames=None, options=(), timeout=None):
         except subprocess.TimeoutExpired:
             child.kill()
             said, _ = child.communicate()
-    seconds = time.time() - began
+    seconds, now = time.time() - began, os.times()
+    processor = now.children_user + now.children_system - used.children_user - used.children_system
     positions = None
     try:
         with h5py.File(cache, "r", swmr=True) as file:      # also one whose writer was killed
@@ -243,4 +246,4 @@ def bake(path, folder, threads=1, frames=None, options=(), timeout=None):
     except (OSError, KeyError):
         pass
     whole = json.load(open(report)) if os.path.exists(report) else {}
-    return Baked(child.returncode, said.strip(), seconds, whole, positions)
+    return Baked(child.returncode, said.strip(), seconds, processor, whole, positions)
