@@ -4,18 +4,26 @@
 
 #include <string.h>
 
-bool toile_live_make(toile_memory *memory, const toile_pattern *p, toile_live *live) {
+toile_live *toile_live_make(toile_memory *memory, const toile_pattern *p) {
+    toile_live *live = toile_alloc(memory, 1, sizeof *live);
+    if (!live)
+        return NULL;
     live->begin = toile_alloc(memory, (size_t)p->n + 1, sizeof(int));
     live->split = toile_alloc(memory, (size_t)p->n, sizeof(int));
     live->block = toile_alloc(memory, (size_t)p->off_count, sizeof(int));
-    return live->begin && live->split && live->block;
+    if (live->begin && live->split && live->block)
+        return live;
+    toile_live_free(memory, live);
+    return NULL;
 }
 
 void toile_live_free(toile_memory *memory, toile_live *live) {
+    if (!live)
+        return;
     toile_free(memory, live->begin);
     toile_free(memory, live->split);
     toile_free(memory, live->block);
-    *live = (toile_live){0};
+    toile_free(memory, live);
 }
 
 /* Has one of the elements of a block, listed by codes, a share? */
@@ -46,7 +54,7 @@ void toile_live_list(toile_sim *sim) {
     toile_work *w = &sim->work;
     const toile_model *m = sim->model;
     const toile_pattern *p = &m->pattern;
-    toile_live *live = &w->stability.live;
+    toile_live *live = w->stability.live;
     int count = 0;
     for (int i = 0; i < p->n; i++) {
         live->begin[i] = live->split[i] = count;

@@ -23,8 +23,8 @@ static inline int toile_live_block(const toile_live *live, int at) {
     return live ? live->block[at] : at;
 }
 
-/* False if memory is short; free it in any case. */
-bool toile_live_make(toile_memory *memory, const toile_pattern *pattern, toile_live *live);
+/* Null if memory is short. On its own, so that the matrix may point at it while simulations change places (weld.c). */
+toile_live *toile_live_make(toile_memory *memory, const toile_pattern *pattern);
 void toile_live_free(toile_memory *memory, toile_live *live);
 
 struct toile_sim;

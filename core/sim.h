@@ -69,7 +69,7 @@ typedef struct toile_stability {
     double *stiffness, *viscosity;     /* of what is always explicit, per particle, N/m, N s/m, (n) or null */
     /* 1 implicit, 0 explicit; null if the integrator treats all elements alike */
     double *stretch_share, *shear_share, *hinge_share, *spring_share;
-    toile_live live;                   /* what that leaves of the matrix */
+    toile_live *live;                  /* what that leaves of the matrix */
     double share_step;                 /* the step that the shares are for, s, as a float */
     double implicit_share;             /* mean of the shares */
 } toile_stability;

@@ -360,7 +360,7 @@ toile_status toile_stability_make(toile_sim *sim, toile_error *error) {
         ok = (s->shear_share = toile_alloc(sim->memory, triangles, sizeof(double))) && ok;
         ok = (s->hinge_share = toile_alloc(sim->memory, (size_t)m->hinges.padded, sizeof(double))) && ok;
         ok = (s->spring_share = toile_alloc(sim->memory, (size_t)m->springs.padded, sizeof(double))) && ok;
-        ok = toile_live_make(sim->memory, &m->pattern, &s->live) && ok;
+        ok = (s->live = toile_live_make(sim->memory, &m->pattern)) && ok;
     }
     if (!ok)
         return toile_fail_memory(error, "the stability criterion");
@@ -382,6 +382,7 @@ void toile_stability_free(toile_sim *sim) {
                       s->shear_share, s->hinge_share, s->spring_share};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
-    toile_live_free(sim->memory, &s->live);
+    toile_live_free(sim->memory, s->live);
+    s->live = NULL;
     sim->work.matrix.live = sim->work.fast.live = NULL;
 }
