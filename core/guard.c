@@ -124,18 +124,6 @@ bool toile_self_missed(toile_sim *sim, double h, bool again) {
     return true;
 }
 
-/* Do two sides of a pair have a point in common, with these numbers for those of the cloth? */
-static bool become_neighbours(const toile_skin *skin, const toile_pair *pair, const int *joined) {
-    int split = toile_pair_kind(pair) == TOILE_CCD_VF ? 1 : 2;
-    for (int a = 0; a < split; a++)
-        for (int b = split; b < 4; b++) {
-            int p = pair->point[a], q = pair->point[b];
-            if (p < skin->cloth_points && q < skin->cloth_points && joined[p] == joined[q])
-                return true;
-        }
-    return false;
-}
-
 int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     toile_self *s = &sim->self;
     if (!s->on)
@@ -150,7 +138,7 @@ int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     toile_self_search(sim, false);
     int kept = 0;
     for (int i = 0; i < s->found.count; i++)
-        if (!become_neighbours(&s->skin, &s->found.pair[i], joined))
+        if (!toile_pair_shares(&s->found.pair[i], joined, s->skin.cloth_points)) /* else they become neighbours */
             s->found.pair[kept++] = s->found.pair[i];
     s->found.count = kept;
     s->skin.listed = false; /* pairs are missing now */

@@ -158,13 +158,14 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
 
 /* ---- geometry of a pair ---- */
 
-/* Is a point of the one to be sewn to one of the other? */
-static bool is_sewn(const toile_skin *skin, const toile_pair *pair) {
+bool toile_pair_shares(const toile_pair *pair, const int *number, int count) {
     int split = toile_pair_kind(pair) == TOILE_CCD_VF ? 1 : 2;
     for (int a = 0; a < split; a++)
-        for (int b = split; b < 4; b++)
-            if (skin->same[pair->point[a]] == skin->same[pair->point[b]])
+        for (int b = split; b < 4; b++) {
+            int p = pair->point[a], q = pair->point[b];
+            if (p < count && q < count && number[p] == number[q])
                 return true;
+        }
     return false;
 }
 
@@ -177,7 +178,7 @@ double toile_pair_thickness(const toile_sim *sim, const toile_pair *pair) {
         double own = solid >= 0 ? collider_gap(sim, solid) : s->thickness[p];
         least = own < least ? own : least;
     }
-    return s->skin.sewing && is_sewn(&s->skin, pair) ? SEWN_SHARE * least : least;
+    return s->skin.sewing && toile_pair_shares(pair, s->skin.same, s->skin.cloth_points) ? SEWN_SHARE * least : least;
 }
 
 bool toile_pair_with_solid(const toile_self *s, const toile_pair *pair) {

@@ -80,6 +80,8 @@ void toile_self_commit(struct toile_sim *sim);
 
 /* ---- between self.c, press.c and guard.c ---- */
 
+/* Has a point of its first side the same number as one of its second? Those from `count` on have none. */
+bool toile_pair_shares(const toile_pair *pair, const int *number, int count);
 /* The distance that a pair keeps, m. */
 double toile_pair_thickness(const struct toile_sim *sim, const toile_pair *pair);
 bool toile_pair_with_solid(const toile_self *self, const toile_pair *pair);

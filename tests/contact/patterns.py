@@ -103,6 +103,15 @@ def trousers():
     return pattern(panels, stitches)
 
 
+def with_sleeves(front, back, left_f, left_b):
+    """A body of eight edges on each side, and sleeves of two panels of four."""
+    b, s = (lambda e: last(8, e)), (lambda e: last(4, e))
+    return pattern({"front": front, "back": back, "left_f": left_f, "left_b": left_b, "right_f": mirror(left_f), "right_b": mirror(left_b)},
+                   [("front", 1, "back", b(1)), ("front", 7, "back", b(7)), ("front", 3, "back", b(3)), ("front", 5, "back", b(5)),
+                    ("front", 2, "left_f", 1), ("back", b(2), "left_b", s(1)), ("front", 6, "right_f", s(1)), ("back", b(6), "right_b", 1),
+                    ("left_f", 0, "left_b", s(0)), ("left_f", 2, "left_b", s(2)), ("right_f", s(0), "right_b", 0), ("right_f", s(2), "right_b", 2)])
+
+
 def puffed_tunic():
     """Sleeves whose heads are a third longer than the armholes."""
     outline = [(-27, 0), (27, 0), (27, 37), (17.5, 58), (8, 62), (-8, 62), (-17.5, 58), (-27, 37)]
@@ -112,11 +121,7 @@ def puffed_tunic():
     sleeve = [(0, 0), (-30, 0), (-22, -30), (0, -20)]
     left_f = panel(sleeve, (53.5, 111, 17.5), turn=-50, curves={1: bow(0.5, -0.1)})
     left_b = panel(sleeve, (53.5, 111, -12.5), turn=-50, curves={1: bow(0.5, -0.1)}, back=True)
-    b, s = (lambda e: last(8, e)), (lambda e: last(4, e))
-    return pattern({"front": front, "back": back, "left_f": left_f, "left_b": left_b, "right_f": mirror(left_f), "right_b": mirror(left_b)},
-                   [("front", 1, "back", b(1)), ("front", 7, "back", b(7)), ("front", 3, "back", b(3)), ("front", 5, "back", b(5)),
-                    ("front", 2, "left_f", 1), ("back", b(2), "left_b", s(1)), ("front", 6, "right_f", s(1)), ("back", b(6), "right_b", 1),
-                    ("left_f", 0, "left_b", s(0)), ("left_f", 2, "left_b", s(2)), ("right_f", s(0), "right_b", 0), ("right_f", s(2), "right_b", 2)])
+    return with_sleeves(front, back, left_f, left_b)
 
 
 def wrap_skirt():
@@ -160,11 +165,7 @@ def long_sleeves():
     sleeve = [(0, 0), (-52, 0), (-48, -22.5), (0, -14)]
     left_f = panel(sleeve, (65, 101, 17.5), turn=-42, curves={1: bow(0.5, -0.08)})
     left_b = panel(sleeve, (65, 101, -12.5), turn=-42, curves={1: bow(0.5, -0.08)}, back=True)
-    b, s = (lambda e: last(8, e)), (lambda e: last(4, e))
-    return pattern({"front": front, "back": back, "left_f": left_f, "left_b": left_b, "right_f": mirror(left_f), "right_b": mirror(left_b)},
-                   [("front", 1, "back", b(1)), ("front", 7, "back", b(7)), ("front", 3, "back", b(3)), ("front", 5, "back", b(5)),
-                    ("front", 2, "left_f", 1), ("back", b(2), "left_b", s(1)), ("front", 6, "right_f", s(1)), ("back", b(6), "right_b", 1),
-                    ("left_f", 0, "left_b", s(0)), ("left_f", 2, "left_b", s(2)), ("right_f", s(0), "right_b", 0), ("right_f", s(2), "right_b", 2)])
+    return with_sleeves(front, back, left_f, left_b)
 
 
 ALL = {"slanted_skirt": slanted_skirt, "circle_skirt": circle_skirt, "trousers": trousers, "puffed_tunic": puffed_tunic,
