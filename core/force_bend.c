@@ -1,10 +1,9 @@
 /* Bending of hinges, eight at a time (Baraff-Witkin 1998, 4.3, 4.5; plain form of the angle: force_plain.c), in two
- * passes: the angle and gradient of each hinge, then its moment, which depends on the angles of its partners (model.c).
+ * stages: the angle and gradient of each hinge, then all moments together in passes over the hinges (hinge.c).
  *
- * force = -moment grad theta, moment = sum of coupling (theta - rest + tau dtheta/dt). The matrix gets bound grad grad':
- * the couplings' diagonal bound is no softer than they are, keeps the matrix as narrow as hinges one by one, and errs on
- * the side of stability; the second derivative of theta is indefinite and left out. So a hinge is its gradient and two
- * numbers. */
+ * force = -moment grad theta, S moment = theta - rest + tau dtheta/dt. The matrix gets bound grad grad': the diagonal bound is
+ * no softer than the moments, keeps the matrix as narrow as hinges one by one, and errs on the side of stability; the second
+ * derivative of theta is indefinite and left out. So a hinge is its gradient and two numbers. */
 #include "kernels_table.h"
 
 void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, double *record) {
@@ -54,12 +53,20 @@ void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, 
     }
 }
 
-void TOILE_KERNEL(toile_moments)(const toile_model *m, int begin, int end, double *record) {
+void TOILE_KERNEL(toile_moments)(const toile_model *m, int pass, int begin, int end, double *record) {
     const toile_hinges *t = &m->hinges;
+    int to = toile_hinge_slot(t, pass), from = 27 - to; /* 12 and 15 */
+    double relax = t->relax[pass], carry = t->carry[pass];
     for (int e = begin; e < end; e++) {
-        double moment = 0;
+        double *own = record + (size_t)e * TOILE_HINGE_RECORD, left = -t->stiffness[e] * own[14];
+        if (pass == 0) {
+            own[to] = relax * left;
+            continue;
+        }
+        double now = own[from], before = pass > 1 ? own[to] : 0;
+        left -= now;
         for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
-            moment -= t->coupling[k][e] * record[(size_t)t->partner[k][e] * TOILE_HINGE_RECORD + 14];
-        record[(size_t)e * TOILE_HINGE_RECORD + 12] = moment;
+            left -= t->share[k][e] * record[(size_t)t->partner[k][e] * TOILE_HINGE_RECORD + (size_t)from];
+        own[to] = now + carry * (now - before) + relax * left;
     }
 }

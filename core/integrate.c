@@ -134,9 +134,10 @@ void toile_evaluate_at(toile_sim *sim, const double *x, const double *v, double 
 #pragma omp for schedule(static)
         for (int e = 0; e < springs; e += ELEMENT_BLOCK)
             k->springs(&at, e, END(springs), w->spring);
-#pragma omp for schedule(static) nowait
-        for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
-            k->moments(m, e, END(hinges), w->hinge);
+        for (int pass = 0; pass < m->hinges.passes; pass++)
+#pragma omp for schedule(static)
+            for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
+                k->moments(m, pass, e, END(hinges), w->hinge);
     }
 }
 
