@@ -6,7 +6,7 @@
  * derivative of theta is indefinite and left out. So a hinge is its gradient and two numbers. */
 #include "kernels_table.h"
 
-void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, double *record) {
+void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, double *bends, double *record) {
     const toile_hinges *t = &at->model->hinges;
     const double *x = at->x, *v = at->v, *d = at->d;
     v8 h = v8_set(at->h), tiny = v8_set(1e-30);
@@ -48,25 +48,34 @@ void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, 
                 to[3 * c + 2] = g[c].z[l];
             }
             to[13] = factor[l];
-            to[14] = bend[l];
         }
+        memcpy(bends + e, &bend, sizeof bend);
     }
 }
 
-void TOILE_KERNEL(toile_moments)(const toile_model *m, int pass, int begin, int end, double *record) {
+/* One pass of Chebyshev's iteration. Moments go to and fro between two arrays of their own: as numbers of the records they would
+ * bring all of these from memory in every pass. */
+void TOILE_KERNEL(toile_moments)(const toile_model *m, int pass, int begin, int end, double *bends, double *record) {
     const toile_hinges *t = &m->hinges;
-    int to = toile_hinge_slot(t, pass), from = 27 - to; /* 12 and 15 */
-    double relax = t->relax[pass], carry = t->carry[pass];
-    for (int e = begin; e < end; e++) {
-        double *own = record + (size_t)e * TOILE_HINGE_RECORD, left = -t->stiffness[e] * own[14];
-        if (pass == 0) {
-            own[to] = relax * left;
-            continue;
+    const double *bend = bends, *stiffness = t->stiffness;
+    int even = pass % 2;
+    double *to = bends + (1 + even) * t->padded, relax = t->relax[pass], carry = t->carry[pass];
+    const double *from = bends + (2 - even) * t->padded;
+    if (pass == 0) {
+#pragma omp simd
+        for (int e = begin; e < end; e++)
+            to[e] = -relax * stiffness[e] * bend[e];
+    } else {
+        const int *p0 = t->partner[0], *p1 = t->partner[1], *p2 = t->partner[2], *p3 = t->partner[3];
+        const double *s0 = t->share[0], *s1 = t->share[1], *s2 = t->share[2], *s3 = t->share[3];
+        double known = pass > 1;
+#pragma omp simd
+        for (int e = begin; e < end; e++) {
+            double left = -stiffness[e] * bend[e] - from[e];
+            left -= s0[e] * from[p0[e]] + s1[e] * from[p1[e]] + s2[e] * from[p2[e]] + s3[e] * from[p3[e]];
+            to[e] = from[e] + carry * (from[e] - known * to[e]) + relax * left;
         }
-        double now = own[from], before = pass > 1 ? own[to] : 0;
-        left -= now;
-        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
-            left -= t->share[k][e] * record[(size_t)t->partner[k][e] * TOILE_HINGE_RECORD + (size_t)from];
-        own[to] = now + carry * (now - before) + relax * left;
     }
+    for (int e = begin; pass == t->passes - 1 && e < end; e++)
+        record[(size_t)e * TOILE_HINGE_RECORD + 12] = to[e];
 }

@@ -87,9 +87,10 @@ typedef struct toile_kernels {
     const char *name;
     /* elements [begin, end), multiples of 8 */
     void (*triangles)(const toile_evaluation *at, int begin, int end, double *record);
-    void (*hinges)(const toile_evaluation *at, int begin, int end, double *record);
+    /* bends: angles less rest, and room for moments, see sim.h */
+    void (*hinges)(const toile_evaluation *at, int begin, int end, double *bends, double *record);
     /* after all hinges: their moments, in passes [0, passes of the model's hinges), each after all of the one before */
-    void (*moments)(const toile_model *m, int pass, int begin, int end, double *record);
+    void (*moments)(const toile_model *m, int pass, int begin, int end, double *bends, double *record);
     void (*springs)(const toile_evaluation *at, int begin, int end, double *record);
     /* stretch of each triangle in u and v, or of each stretch spring: largest change against `before` and largest
      * value; `now` receives the values. Elements [begin, end). Growth from u to o above rest counts as

@@ -447,9 +447,9 @@ static void evaluate_with(const toile_kernels *k, toile_sim *sim, double h) {
     toile_evaluation at = {.model = m, .x = sim->state.x, .v = sim->state.v, .d = w->ahead, .h = h, .turn = h};
     if (!m->springs_used)
         k->triangles(&at, 0, m->triangles.padded, w->triangle);
-    k->hinges(&at, 0, m->hinges.padded, w->hinge);
+    k->hinges(&at, 0, m->hinges.padded, w->bend, w->hinge);
     for (int pass = 0; pass < m->hinges.passes; pass++)
-        k->moments(m, pass, 0, m->hinges.padded, w->hinge);
+        k->moments(m, pass, 0, m->hinges.padded, w->bend, w->hinge);
     k->springs(&at, 0, m->springs.padded, w->spring);
     toile_assembly a = {m, h, w->triangle, w->hinge, w->spring, w->force, w->drag, NULL, false};
     for (int c = 0; c < m->pattern.chunk_count; c++)
