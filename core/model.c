@@ -692,7 +692,7 @@ static int *ints(toile_memory *memory, int count) {
     return toile_alloc(memory, (size_t)count, sizeof(int));
 }
 
-/* Pieces of material: triangles joined by edges at which their panel and their u and v agree. */
+/* Pieces of material: triangles joined by edges at which their panel and their u and v agree, up to rounding. */
 static void find_pieces(const builder *b, toile_triangles *t) {
     int *leader = t->piece; /* of each triangle; a leader leads itself and has the lowest number */
     for (int i = 0; i < t->count; i++)
@@ -701,12 +701,13 @@ static void find_pieces(const builder *b, toile_triangles *t) {
         int p = b->edges[e].triangle[0], q = b->edges[e].triangle[1];
         if (q < 0 || b->panel[p] != b->panel[q])
             continue;
-        bool same = true;
+        double apart = 0, rounding = 1e-6 * sqrt(material_area(b->uv + 6 * p));
         for (int side = 0; side < 2; side++) {
             int particle = side ? b->edges[e].b : b->edges[e].a;
             const double *of_p = corner_uv(b, p, particle), *of_q = corner_uv(b, q, particle);
-            same = same && of_p[0] == of_q[0] && of_p[1] == of_q[1];
+            apart = fmax(apart, fmax(fabs(of_p[0] - of_q[0]), fabs(of_p[1] - of_q[1])));
         }
+        bool same = apart <= rounding;
         while (same && leader[p] != p)
             p = leader[p] = leader[leader[p]];
         while (same && leader[q] != q)
