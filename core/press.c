@@ -10,7 +10,7 @@
  * one like it. As the gap closes they grow stiffer, up to the second number in a step of full length. In a shorter one that would
  * be ever more newtons per metre, when inertia alone gives more already: walls that crush cloth would press it with tons. */
 #define STIFFNESS 60.0
-#define STIFFNESS_MAX 20000.0
+#define STIFFNESS_MAX 200000.0
 /* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
 #define LIFT 20.0
 /* Friction is made from a guess of the normal force; what the guess was wrong by is owed to the next step, up to this share of
@@ -149,8 +149,10 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
     toile_coupling *c = toile_couplings_add(sim->memory, &s->couplings);
     if (!c)
         return false;
+    memset(c, 0, sizeof *c);
     double near = thickness / fmax(press->gap, 1e-3 * thickness), part = fmin(h / sim->settings->time_step, 1);
     double stiffness = fmin(STIFFNESS * (near > 1 ? near * near : 1), fmax(STIFFNESS, STIFFNESS_MAX * part * part)) / yielding;
+    c->stiffness = press->harder > 0 ? press->harder * stiffness : stiffness;
     /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
     double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
     double guess = stiffness * fmax(target, 0) + fmax(blow, 0), force = guess * (1 + owed(sim, press));
@@ -166,9 +168,8 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         grip = fmin(grip, sliding * force / fmax(speed, 1e-12));
     else if (slides) /* no more than what broke it loose */
         force = fmin(force, (grip + 1 / yielding) * speed / fmax(sliding, 1e-12));
-    memset(c, 0, sizeof *c);
     memcpy(c->normal, n, sizeof c->normal);
-    c->stiffness = stiffness, c->target = target, c->grip = grip, c->friction = still;
+    c->target = target, c->grip = grip, c->friction = still;
     c->guess = guess, c->used = slides ? force : -1;
     if (slides) { /* friction turns with the slip, see contact.c */
         turning = fmin(sliding * force / speed, grip);
@@ -179,10 +180,10 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
     double across = slides ? turning : grip;
     static const int ROW[6] = {0, 0, 0, 1, 1, 2}, COLUMN[6] = {0, 1, 2, 1, 2, 2};
     for (int k = 0; k < 6; k++)
-        c->tensor[k] = (stiffness - across) * n[ROW[k]] * n[COLUMN[k]] - across * d[ROW[k]] * d[COLUMN[k]] +
+        c->tensor[k] = (c->stiffness - across) * n[ROW[k]] * n[COLUMN[k]] - across * d[ROW[k]] * d[COLUMN[k]] +
                        (ROW[k] == COLUMN[k] ? across : 0);
     for (int k = 0; k < 3; k++) {
-        c->push[k] = stiffness * target * n[k] - sliding * force * d[k];
+        c->push[k] = c->stiffness * target * n[k] - sliding * force * d[k];
         c->known[k] = u[k];
     }
     for (int i = 0; i < 4; i++) {
