@@ -11,6 +11,9 @@ REAL(stiffening_warp, 1.0, 0.55, 200.0, 1.0, 20.0, "1", "fabric", "Stiffening, w
 REAL(stiffening_weft, 1.0, 0.55, 200.0, 1.0, 20.0, "1", "fabric", "Stiffening, weft", "The same along the weft (v)")
 REAL(shear, 50.0, 0.0, 1e7, 1.0, 1e3, "N/m", "fabric", "Shear",
      "Shear force per width and per unit of shear angle (radians)")
+REAL(shear_lock, 0.45, 0.0, 1.5, 0.2, 0.9, "rad", "fabric", "Shear lock",
+     "Shear angle at which threads begin to jam: beyond it shear is resisted more and more, up to half of what the softer thread "
+     "resists stretch. Tight weaves 0.35 to 0.5, loose ones and knits more; 0: never")
 REAL(bend_warp, 1e-5, 0.0, 10.0, 1e-7, 1e-3, "N m", "fabric", "Bend, warp",
      "Moment per width and per unit of curvature when the warp is bent")
 REAL(bend_weft, 1e-5, 0.0, 10.0, 1e-7, 1e-3, "N m", "fabric", "Bend, weft",

@@ -20,14 +20,15 @@ static void material_derivative(const toile_triangle_element *e, const double x[
     }
 }
 
-void toile_stretch_law(double e, double curve, double knee, double *value, double *slope, double *bend, double *integral) {
-    double q = fmin(fmax(e, 0), knee), beyond = e - q;
+void toile_stretch_law(double e, double onset, double curve, double knee, double *value, double *slope, double *bend,
+                       double *integral) {
+    double b = e - onset, q = fmin(fmax(b, 0), knee), beyond = b - q;
     if (value)
-        *value = e + curve * q * (2 * e - q);
+        *value = e + curve * q * (2 * b - q);
     if (slope)
         *slope = 1 + 2 * curve * q;
     if (bend)
-        *bend = e > 0 && e < knee ? 2 * curve : 0;
+        *bend = b > 0 && b < knee ? 2 * curve : 0;
     if (integral)
         *integral = 0.5 * e * e + curve * (q * q * q / 3 + (beyond > 0 ? q * beyond * (q + beyond) : 0));
 }
@@ -52,18 +53,26 @@ static shear shear_of(const double wu[3], const double wv[3]) {
 }
 
 double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]) {
-    double wu[3], wv[3], iu, iv;
+    double wu[3], wv[3], iu, iv, is;
     material_derivative(e, x, wu, wv);
-    double cs = shear_of(wu, wv).c;
-    toile_stretch_law(sqrt(dot(wu, wu)) - e->scale_u, e->curve_u, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iu);
-    toile_stretch_law(sqrt(dot(wv, wv)) - e->scale_v, e->curve_v, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iv);
-    return e->stiff_u * iu + e->stiff_v * iv + 0.5 * e->stiff_s * cs * cs;
+    toile_stretch_law(sqrt(dot(wu, wu)) - e->scale_u, 0, e->curve_u, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iu);
+    toile_stretch_law(sqrt(dot(wv, wv)) - e->scale_v, 0, e->curve_v, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iv);
+    toile_stretch_law(fabs(shear_of(wu, wv).c), e->lock, e->curve_s, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &is);
+    return e->stiff_u * iu + e->stiff_v * iv + e->stiff_s * is;
+}
+
+/* The law of shear over stiffness: odd in C. */
+static void shear_law(const toile_triangle_element *e, double c, double *value, double *slope, double *bend) {
+    toile_stretch_law(fabs(c), e->lock, e->curve_s, TOILE_STRETCH_KNEE, value, slope, bend, NULL);
+    *value = copysign(*value, c);
+    if (bend)
+        *bend = copysign(*bend, c);
 }
 
 /* Tension over stiffness with its damping, which goes with the slope. */
 static double tension_of(double length, double scale, double curve, double damping, double rate) {
     double value, slope;
-    toile_stretch_law(length - scale, curve, TOILE_STRETCH_KNEE, &value, &slope, NULL, NULL);
+    toile_stretch_law(length - scale, 0, curve, TOILE_STRETCH_KNEE, &value, &slope, NULL, NULL);
     return value + damping * slope * rate;
 }
 
@@ -75,7 +84,9 @@ void toile_triangle_force(const toile_triangle_element *e, const double x[3][3],
     double tu = e->stiff_u * tension_of(lu, e->scale_u, e->curve_u, e->damping, dot(wu, ru) / lu);
     double tv = e->stiff_v * tension_of(lv, e->scale_v, e->curve_v, e->damping, dot(wv, rv) / lv);
     shear s = shear_of(wu, wv);
-    double ts = e->stiff_s * (s.c + e->damping * (dot(ru, s.p) + dot(s.q, rv)));
+    double value, slope;
+    shear_law(e, s.c, &value, &slope, NULL);
+    double ts = e->stiff_s * (value + e->damping * slope * (dot(ru, s.p) + dot(s.q, rv)));
     for (int k = 0; k < 3; k++) {
         fu[k] = -(tu * wu[k] / lu + ts * s.p[k]);
         fv[k] = -(tv * wv[k] / lv + ts * s.q[k]);
@@ -90,7 +101,7 @@ static void stretch_blocks(double stiffness, double scale, double curve, double 
                            double dw[9], double dr[9]) {
     double l = sqrt(dot(w, w)), rate = dot(w, r) / l, slope, bend;
     double tension = stiffness * tension_of(l, scale, curve, damping, rate);
-    toile_stretch_law(l - scale, curve, TOILE_STRETCH_KNEE, NULL, &slope, &bend, NULL);
+    toile_stretch_law(l - scale, 0, curve, TOILE_STRETCH_KNEE, NULL, &slope, &bend, NULL);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
             double ui = w[i] / l, uj = w[j] / l, across = (i == j) - ui * uj;
@@ -101,11 +112,14 @@ static void stretch_blocks(double stiffness, double scale, double curve, double 
         }
 }
 
-/* The same for shear: C with its rate R = r_u . p + q . r_v; force_u = -k (C + d R) p, force_v = -k (C + d R) q. */
-static void shear_blocks(double stiffness, double damping, const double *wu, const double *wv, const double *ru, const double *rv,
+/* The same for shear: law l of C with its rate R = r_u . p + q . r_v; force_u = -k (l + d l' R) p, force_v = -k (l + d l' R) q. */
+static void shear_blocks(const toile_triangle_element *e, const double *wu, const double *wv, const double *ru, const double *rv,
                          double dw[4][9], double dr[4][9]) {
     shear s = shear_of(wu, wv);
-    double uu[9], uv[9], vv[9], by_u[3], by_v[3], t = stiffness * (s.c + damping * (dot(ru, s.p) + dot(s.q, rv)));
+    double value, slope, bend, uu[9], uv[9], vv[9], by_u[3], by_v[3], rate = dot(ru, s.p) + dot(s.q, rv);
+    shear_law(e, s.c, &value, &slope, &bend);
+    double stiffness = e->stiff_s, damping = e->damping * slope, grows = slope + e->damping * bend * rate;
+    double t = stiffness * (value + damping * rate);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) { /* second derivatives of C: p by w_u, p by w_v, q by w_v */
             int k = 3 * i + j;
@@ -114,8 +128,8 @@ static void shear_blocks(double stiffness, double damping, const double *wu, con
             uv[k] = s.m * (i == j) - s.m * b * wv[i] * wv[j] - a * wu[i] * s.q[j];
             vv[k] = -s.m * b * wu[i] * wv[j] - b * wv[i] * s.q[j] - b * s.c * ((i == j) - 2 * wv[i] * wv[j] / s.vv);
         }
-    for (int j = 0; j < 3; j++) { /* of C + d R */
-        by_u[j] = s.p[j], by_v[j] = s.q[j];
+    for (int j = 0; j < 3; j++) { /* of l + d l' R */
+        by_u[j] = grows * s.p[j], by_v[j] = grows * s.q[j];
         for (int i = 0; i < 3; i++) {
             by_u[j] += damping * (ru[i] * uu[3 * i + j] + rv[i] * uv[3 * j + i]);
             by_v[j] += damping * (ru[i] * uv[3 * i + j] + rv[i] * vv[3 * i + j]);
@@ -144,7 +158,7 @@ void toile_triangle_jacobian(const toile_triangle_element *e, const double x[3][
     double w[4][9] = {{0}}, r[4][9] = {{0}};
     stretch_blocks(e->stiff_u, e->scale_u, e->curve_u, e->damping, wu, ru, w[0], r[0]);
     stretch_blocks(e->stiff_v, e->scale_v, e->curve_v, e->damping, wv, rv, w[3], r[3]);
-    shear_blocks(e->stiff_s, e->damping, wu, wv, ru, rv, w, r);
+    shear_blocks(e, wu, wv, ru, rv, w, r);
     double a[3] = {-(e->a1 + e->a2), e->a1, e->a2}, b[3] = {-(e->b1 + e->b2), e->b1, e->b2};
     for (int p = 0; p < 3; p++)
         for (int q = 0; q < 3; q++)
@@ -281,7 +295,7 @@ static void axial(const toile_spring_element *e, double l, double *force, double
     if (!e->bend) {
         if (stretch < 0)
             return;
-        toile_stretch_law(stretch, e->curve, TOILE_STRETCH_KNEE * e->length, force, slope, NULL, energy);
+        toile_stretch_law(stretch, e->onset, e->curve, e->knee, force, slope, NULL, energy);
         *force *= e->stiffness, *slope *= e->stiffness, *energy *= e->stiffness;
         return;
     }
@@ -340,7 +354,7 @@ void toile_spring_jacobian(const toile_spring_element *e, const double x[2][3], 
         double s = l / e->length;
         curve = e->stiffness * ((-138.492 * s + 205.158) * s - 78.166) / (e->length * e->length);
     } else if (!e->bend && slope > 0) {
-        toile_stretch_law(l - e->length, e->curve, TOILE_STRETCH_KNEE * e->length, NULL, NULL, &curve, NULL);
+        toile_stretch_law(l - e->length, e->onset, e->curve, e->knee, NULL, NULL, &curve, NULL);
         curve *= e->stiffness;
     }
     for (int i = 0; i < 3; i++)

@@ -43,7 +43,8 @@ void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end,
             /* a slack connection that this step will pull taut is linearised as taut: else nothing in the system
              * resists until it is overstretched */
             m8 active = v8_max(length, length + ahead) >= rest;
-            v8 law_slope, law = stretch_law(length - rest, v8_load(s->curve + e), TOILE_STRETCH_KNEE * rest, &law_slope);
+            v8 law_slope, law = stretch_law(length - rest, v8_load(s->onset + e), v8_load(s->curve + e),
+                                            v8_load(s->knee + e), &law_slope);
             force = v8_select(active, k * law, zero);
             stiffness = slope = v8_select(active, k * law_slope, zero);
             /* k (1 - L / |x|) of eq. 3.7, less the false tension of turning (force_stretch.c) */

@@ -9,7 +9,8 @@ typedef struct toile_spring_element {
     double length;    /* m */
     double stiffness; /* N/m; bend: 4 k_b / L^2, N */
     double damping;   /* s */
-    double curve;     /* stiffening of stretch (force_stretch.h), per metre */
+    double curve;     /* stiffening (force_stretch.h), per metre */
+    double onset, knee; /* extension from which on it stiffens, and how far, m */
 } toile_spring_element;
 
 /* f(s) of eq. 3.9: force of a bend connection at chord / length = s, in units of 4 k_b / L^2; and its derivative. */

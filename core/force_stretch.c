@@ -14,7 +14,7 @@
  *
  * The law between C and T stiffens (force_stretch.h); k is its slope where C is.
  *
- * Shear C (force_stretch.h) keeps k (p; q)(p; q)' with its gradients p, q and drops the term with d2C/dx2 C, which is
+ * Shear C (force_stretch.h) keeps k (p; q)(p; q)' with its gradients p, q, k again the slope of its law, and drops the term with d2C/dx2 C, which is
  * indefinite whatever its sign. */
 #include "force_stretch.h"
 #include "kernels_table.h"
@@ -26,7 +26,7 @@ TOILE_INLINE v8x3 stretch(v8x3 w, v8x3 rate, v8x3 d, v8 stiffness, v8 scale, v8 
     v8 length = v8_max(v8_sqrt(v8_dot(w, w)), v8_set(1e-12));
     v8x3 u = v8_scale(1 / length, w);
     v8 parting = v8_dot(u, rate), turning = (v8_dot(rate, rate) - parting * parting) / length;
-    v8 slope, strain = stretch_law(length - scale, curve, v8_set(TOILE_STRETCH_KNEE), &slope);
+    v8 slope, strain = stretch_law(length - scale, v8_set(0), curve, v8_set(TOILE_STRETCH_KNEE), &slope);
     slope *= stiffness;
     v8 tension = stiffness * strain + slope * damping * (parting + 0.5 * turn * turning);
     v8 false_tension = slope * turn * turning * (0.5 * turn + damping);
@@ -87,8 +87,11 @@ void TOILE_KERNEL(toile_triangles)(const toile_evaluation *at, int begin, int en
                           turn, vv);
 
         v8x3 p, q;
-        v8 c = shear_gradients(wu, wv, &p, &q);
-        v8 shear = ks * (c + damping * (v8_dot(ru, p) + v8_dot(q, rv)) + v8_dot(du_shear, p) + v8_dot(q, dv_shear));
+        v8 c = shear_gradients(wu, wv, &p, &q), slope;
+        v8 law = stretch_law(v8_max(c, -c), v8_load(t->lock + e), v8_load(t->curve_s + e), v8_set(TOILE_STRETCH_KNEE), &slope);
+        v8 shear = ks * v8_select(c < 0, -law, law);
+        ks *= slope;
+        shear += ks * (damping * (v8_dot(ru, p) + v8_dot(q, rv)) + v8_dot(du_shear, p) + v8_dot(q, dv_shear));
         gu = v8_sub(gu, v8_scale(shear, p));
         gv = v8_sub(gv, v8_scale(shear, q));
         v8 factor = h_shear * ks * (h_shear + damping);

@@ -5,11 +5,16 @@
 #define TOILE_FORCE_STRETCH_H
 
 /* The stretch law of both models. Measured cloth stiffens: crimp is pulled out, loops close (Wang, O'Brien, Ramamoorthi
- * 2011 measured up to a strain of 1/6). With strain e and q = e clamped to [0, knee]
- *   tension / stiffness = e + curve q (2 e - q),  slope 1 + 2 curve q:
- * a parabola up to the knee, straight on beyond it, straight in compression; once continuously differentiable. The fabric's
- * stiffening is tension / (stiffness e) at the knee: curve = (stiffening - 1) / knee. */
+ * 2011 measured up to a strain of 1/6). With strain e, b = e - onset and q = b clamped to [0, knee]
+ *   tension / stiffness = e + curve q (2 b - q),  slope 1 + 2 curve q:
+ * straight up to the onset, a parabola up to the knee, straight on beyond it; once continuously differentiable. Threads stiffen
+ * from the beginning (onset 0), and the fabric's stiffening is tension / (stiffness e) at the knee: curve = (stiffening - 1) / knee. */
 #define TOILE_STRETCH_KNEE (1.0 / 6)
+
+/* Shear has the same law with e = |C|, the sine of the shear angle. Threads of a weave turn at their crossings until they jam
+ * side by side; from that angle on (the fabric's shear_lock) shear pulls at the threads themselves. Without it a square of cloth
+ * can be sheared flat, its diagonal 1.41 of what it was. From the knee on the slope is this share of the softer thread's. */
+#define TOILE_SHEAR_LOCKED 0.5
 
 typedef struct toile_triangle_element {
     double a1, a2, b1, b2;            /* 1/m, see model.h */
@@ -17,6 +22,7 @@ typedef struct toile_triangle_element {
     double stiff_u, stiff_v, stiff_s; /* N m */
     double damping;                   /* s */
     double curve_u, curve_v;          /* stiffening, per unit of strain */
+    double curve_s, lock;             /* of shear, and from which C on */
 } toile_triangle_element;
 
 /* Shear of both threads' directions: C = w_u . w_v / sqrt(|w_u| |w_v|). Baraff-Witkin's w_u . w_v is the shear angle of cloth
@@ -25,7 +31,8 @@ typedef struct toile_triangle_element {
 #define TOILE_SHEAR_FLOOR 0.1
 
 /* The law: value, slope, slope of the slope, and integral at e; any may be null. */
-void toile_stretch_law(double e, double curve, double knee, double *value, double *slope, double *bend, double *integral);
+void toile_stretch_law(double e, double onset, double curve, double knee, double *value, double *slope, double *bend,
+                       double *integral);
 
 double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]);
 /* Elastic and damping force, N. */

@@ -42,6 +42,11 @@ typedef struct pair_value {
 } pair_value;
 
 /* Work data of a build; freed at the end. */
+/* A connection as it goes into the model (model.h). */
+typedef struct spring {
+    double length, stiffness, damping, curve, onset, knee;
+} spring;
+
 typedef struct builder {
     toile_memory *memory;
     const toile_fabric *fabrics;
@@ -68,7 +73,7 @@ typedef struct builder {
     pair_value *sewn;     /* fold angles of welded stitches, sorted, (sewn_count) */
     int fold_count, sewn_count;
     int *spring_pair;     /* knots, (spring_count x 2) */
-    double *spring_value; /* length, stiffness, damping, curve */
+    spring *springs;
     int spring_count, spring_capacity, stretch_count, axial_count;
 } builder;
 
@@ -359,36 +364,41 @@ static double thread_curve(double stiffening) {
     return (stiffening - 1) / TOILE_STRETCH_KNEE;
 }
 
-/* Stiffening in direction (c, s): each thread's, by its part in the strain; shear does not stiffen. */
+/* The sine of the shear angle at which threads jam, and the stiffening of shear from there on (force_stretch.h). */
+static double lock_onset(const toile_fabric *f) {
+    return sin(fmin(f->shear_lock, 1.5)); /* a map may make it larger than the fabric could be */
+}
+
+static double lock_curve(const toile_fabric *f) {
+    double locked = TOILE_SHEAR_LOCKED * fmin(f->stretch_warp, f->stretch_weft);
+    bool locks = f->shear_lock > 0 && f->shear > 0 && locked > f->shear;
+    return locks ? (locked / f->shear - 1) / (2 * TOILE_STRETCH_KNEE) : 0;
+}
+
+/* Stiffening in direction (c, s): each thread's, by its part in the strain; the lock of shear is left out. */
 static double direction_curve(const toile_fabric *f, double c, double s) {
     double tiny = 1e-9, ku = fmax(f->stretch_warp, tiny), kv = fmax(f->stretch_weft, tiny);
     return (c * c * c * c / ku * thread_curve(f->stiffening_warp) + s * s * s * s / kv * thread_curve(f->stiffening_weft)) *
            direction_modulus(f, c, s);
 }
 
-static toile_status add_spring(builder *b, int i, int j, double length, double stiffness, double damping, double curve,
-                               toile_error *error) {
+static toile_status add_spring(builder *b, int i, int j, spring made, toile_error *error) {
     if (b->spring_count == b->spring_capacity) {
         int capacity = b->spring_capacity ? 2 * b->spring_capacity : 4096;
         int *pair = toile_grow(b->memory, b->spring_pair, 2 * (size_t)b->spring_count, 2 * (size_t)capacity, sizeof(int));
         if (pair)
             b->spring_pair = pair;
-        double *value =
-            toile_grow(b->memory, b->spring_value, 4 * (size_t)b->spring_count, 4 * (size_t)capacity, sizeof(double));
-        if (value)
-            b->spring_value = value;
-        if (!pair || !value)
+        spring *springs = toile_grow(b->memory, b->springs, (size_t)b->spring_count, (size_t)capacity, sizeof *springs);
+        if (springs)
+            b->springs = springs;
+        if (!pair || !springs)
             return toile_fail_memory(error, "the model's springs");
         b->spring_capacity = capacity;
     }
     int s = b->spring_count++;
     b->spring_pair[2 * s] = i;
     b->spring_pair[2 * s + 1] = j;
-    double *value = b->spring_value + 4 * s;
-    value[0] = length;
-    value[1] = stiffness;
-    value[2] = damping;
-    value[3] = curve;
+    b->springs[s] = made;
     return TOILE_OK;
 }
 
@@ -512,7 +522,8 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
             damping += f->stretch_damping / (e->triangle[1] < 0 ? 1 : 2);
         }
         curve /= stiffness * length;
-        toile_status status = add_spring(b, e->a, e->b, length, stiffness, damping, curve, error);
+        toile_status status = add_spring(
+            b, e->a, e->b, (spring){.length = length, .stiffness = stiffness, .damping = damping, .curve = curve, .knee = TOILE_STRETCH_KNEE * length}, error);
         if (status != TOILE_OK)
             return status;
     }
@@ -520,8 +531,21 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
     return TOILE_OK;
 }
 
-/* Shear along both diagonals of every quad. Only one of them is in extension under shear, so
- * k = G l^2 / area makes the energy G/2 gamma^2 per area. */
+/* A diagonal of a quad. Of the two only one is in extension under shear, so k = G l^2 / area makes the energy G/2 gamma^2 per
+ * area. Sheared by an angle with the sine c it has the length sqrt(l^2 + 2 area c): so long it is where its lock sets in, and at
+ * the knee. */
+static spring shear_spring(const toile_fabric *f, double l, double area) {
+    double c = lock_onset(f), onset = sqrt(l * l + 2 * area * c) - l;
+    double knee = sqrt(l * l + 2 * area * (c + TOILE_STRETCH_KNEE)) - l - onset;
+    return (spring){.length = l,
+                    .stiffness = f->shear * l * l / area,
+                    .damping = f->stretch_damping,
+                    .onset = onset,
+                    .knee = knee,
+                    .curve = lock_curve(f) * TOILE_STRETCH_KNEE / knee};
+}
+
+/* Shear along both diagonals of every quad. */
 static toile_status add_shear_springs(builder *b, toile_error *error) {
     for (int i = 0; i < b->edge_count; i++) {
         const edge *e = &b->edges[i];
@@ -534,11 +558,9 @@ static toile_status add_shear_springs(builder *b, toile_error *error) {
         const double *o0 = corner_uv(b, t0, e->opposite[0]), *o1 = corner_uv(b, t1, e->opposite[1]);
         double length = edge_length(b, e);
         double other = hypot((o1[0] - o0[0]) * scale[0], (o1[1] - o0[1]) * scale[1]);
-        toile_status status =
-            add_spring(b, e->a, e->b, length, f->shear * length * length / area, f->stretch_damping, 0, error);
+        toile_status status = add_spring(b, e->a, e->b, shear_spring(f, length, area), error);
         if (status == TOILE_OK)
-            status = add_spring(b, e->opposite[0], e->opposite[1], other, f->shear * other * other / area,
-                                f->stretch_damping, 0, error);
+            status = add_spring(b, e->opposite[0], e->opposite[1], shear_spring(f, other, area), error);
         if (status != TOILE_OK)
             return status;
     }
@@ -550,7 +572,7 @@ static toile_status add_shear_springs(builder *b, toile_error *error) {
  * 4 k_b / L^2 x f(s) (thesis 3.8, 3.9). */
 static toile_status add_bend_spring(builder *b, int i, int j, double length, double k_b, double damping,
                                     toile_error *error) {
-    return add_spring(b, i, j, length, 4 * k_b / (length * length), damping, 0, error);
+    return add_spring(b, i, j, (spring){.length = length, .stiffness = 4 * k_b / (length * length), .damping = damping}, error);
 }
 
 /* Moment per curvature at 45 degrees; if the fabric leaves it open, that of an orthotropic sheet whose twist is the
@@ -702,7 +724,8 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
     t->padded = round_up(t->count);
     int n = t->padded;
     double **fields[] = {&t->a1,      &t->a2,      &t->b1,      &t->b2,      &t->area,    &t->scale_u, &t->scale_v,
-                         &t->stiff_u, &t->stiff_v, &t->stiff_s, &t->curve_u, &t->curve_v, &t->damping, &t->air};
+                         &t->stiff_u, &t->stiff_v, &t->stiff_s, &t->curve_u, &t->curve_v, &t->curve_s, &t->lock,
+                         &t->damping, &t->air};
     bool ok = true;
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
         ok = (*fields[k] = doubles(m->memory, n)) && ok;
@@ -736,6 +759,8 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
         t->stiff_s[i] = f->shear * t->area[i];
         t->curve_u[i] = thread_curve(f->stiffening_warp);
         t->curve_v[i] = thread_curve(f->stiffening_weft);
+        t->curve_s[i] = lock_curve(f);
+        t->lock[i] = lock_onset(f);
         t->damping[i] = f->stretch_damping;
         t->middle[2 * i] = (uv[0] + uv[2] + uv[4]) / 3;
         t->middle[2 * i + 1] = (uv[1] + uv[3] + uv[5]) / 3;
@@ -1107,7 +1132,8 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
     s->tie_count = count_ties(b);
     s->padded = s->tie_begin + round_up(s->tie_count);
     bool ok = (s->tie_seam = ints(m->memory, s->tie_count)) && (s->length = doubles(m->memory, s->padded)) && (s->stiffness = doubles(m->memory, s->padded)) &&
-              (s->damping = doubles(m->memory, s->padded)) && (s->curve = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
+              (s->damping = doubles(m->memory, s->padded)) && (s->curve = doubles(m->memory, s->padded)) &&
+              (s->onset = doubles(m->memory, s->padded)) && (s->knee = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
               (s->vertex[1] = ints(m->memory, s->padded));
     if (!ok || !order) {
         toile_free(m->memory, order);
@@ -1119,10 +1145,12 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
         int i = order[at].spring, k = at < b->axial_count ? at : s->axial_padded + at - b->axial_count;
         s->vertex[0][k] = b->place[b->spring_pair[2 * i]];
         s->vertex[1][k] = b->place[b->spring_pair[2 * i + 1]];
-        s->length[k] = b->spring_value[4 * i];
-        s->stiffness[k] = b->spring_value[4 * i + 1];
-        s->damping[k] = b->spring_value[4 * i + 2];
-        s->curve[k] = b->spring_value[4 * i + 3];
+        s->length[k] = b->springs[i].length;
+        s->stiffness[k] = b->springs[i].stiffness;
+        s->damping[k] = b->springs[i].damping;
+        s->curve[k] = b->springs[i].curve;
+        s->onset[k] = b->springs[i].onset;
+        s->knee[k] = b->springs[i].knee;
     }
     toile_free(m->memory, order);
     fill_ties(b, s);
@@ -1475,7 +1503,7 @@ out:
     toile_free(memory, b.quad);
     toile_free(memory, b.edges);
     toile_free(memory, b.spring_pair);
-    toile_free(memory, b.spring_value);
+    toile_free(memory, b.springs);
     if (status == TOILE_OK)
         *model = m;
     else
@@ -1493,7 +1521,7 @@ void toile_model_free(toile_model *m) {
     void *blocks[] = {m->component_begin, m->garment_begin,  m->place,         m->sewn,       t->panel,         s->tie_seam,
                              m->mass,       m->inverse_mass, m->area,         m->start,
                       m->air_area,       m->half_thickness, m->friction,  t->curve_u,      t->curve_v,      t->air,
-                      s->curve,
+                      s->curve,          s->onset,         s->knee,       t->curve_s,      t->lock,
                       t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
                       t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,
                       t->stiff_s,        t->damping,       t->corner,     t->middle,       t->piece,     h->vertex[0],    h->vertex[1],    h->vertex[2],

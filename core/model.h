@@ -24,6 +24,7 @@ typedef struct toile_triangles {
     double *scale_u, *scale_v;     /* rest scales b_u, b_v */
     double *stiff_u, *stiff_v, *stiff_s; /* stiffness x area, N m */
     double *curve_u, *curve_v;     /* stiffening (force_stretch.h), per unit of strain */
+    double *curve_s, *lock;        /* of shear, and the C from which on */
     double *damping;               /* s */
     double *air;                   /* factor on what the air does */
     double *corner;                /* a0 a1 a2 b0 b1 b2 of each, for gathering, (count x 6) */
@@ -54,7 +55,8 @@ typedef struct toile_springs {
     int *vertex[2];
     double *length;                /* at rest, m */
     double *stiffness;             /* N/m; for bend: 4 k_b / L^2, N */
-    double *curve;                 /* stiffening of stretch (force_stretch.h), per metre; else 0 */
+    double *curve;                 /* stiffening of stretch and shear (force_stretch.h), per metre; else 0 */
+    double *onset, *knee;          /* extension from which on, and how far, m */
     double *damping;               /* s */
     int *tie_seam;                 /* seam of each tie over all garments, -1: elastic, (tie_count) */
 } toile_springs;

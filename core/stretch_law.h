@@ -4,10 +4,10 @@
 
 #include "lanes.h"
 
-TOILE_INLINE v8 stretch_law(v8 e, v8 curve, v8 knee, v8 *slope) {
-    v8 q = v8_min(v8_max(e, v8_set(0)), knee);
+TOILE_INLINE v8 stretch_law(v8 e, v8 onset, v8 curve, v8 knee, v8 *slope) {
+    v8 beyond = e - onset, q = v8_min(v8_max(beyond, v8_set(0)), knee);
     *slope = 1 + 2 * curve * q;
-    return e + curve * q * (2 * e - q);
+    return e + curve * q * (2 * beyond - q);
 }
 
 #endif
