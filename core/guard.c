@@ -12,9 +12,12 @@
 /* Distance kept while moving, in thicknesses: what rounding and the next step need. */
 #define LEAST_GAP 0.02
 
-/* Factor on the stiffness of what is hit, with every pass of a step in which it is hit again. Crushed layers press with more than
- * anything says beforehand; 10 holds them as well, but costs iterations. */
+/* Factor on the stiffness of crushed layers, with every pass of a step in which they are hit again: they press with more than
+ * anything says beforehand. 10 holds them as well, but costs iterations. What strikes from afar is hit by many pairs that do not
+ * agree where to, and would be thrown about. */
 #define HARDER 4.0
+/* Gap in thicknesses at the begin below which layers count as crushed there. */
+#define CRUSHED 0.8
 
 /* ---- hits ---- */
 
@@ -43,6 +46,10 @@ static void check_pair(const toile_sim *sim, toile_pair *pair) {
     pair->time = 2;
     double keep = LEAST_GAP * toile_pair_thickness(sim, pair);
     double way = relative_way((const double(*)[3])begin, (const double(*)[3])end, kind == TOILE_CCD_VF ? 1 : 2);
+    if (pair->clear < 0) { /* nearly always the first of several questions in a step */
+        toile_nearest(kind, (const double(*)[3])begin, &near);
+        pair->clear = (float)near.distance;
+    }
     if (pair->clear - way > 2 * keep || toile_pair_tangled(&sim->self, pair))
         return;
     if (!toile_ccd(kind, (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
@@ -113,6 +120,10 @@ static void find_hits(toile_sim *sim, bool all) {
         qsort(s->hit, (size_t)s->hit_count, sizeof *s->hit, compare_hits);
 }
 
+static bool is_crushed(const toile_sim *sim, const toile_pair *pair) {
+    return pair->clear >= 0 && pair->clear < CRUSHED * toile_pair_thickness(sim, pair) && !toile_pair_with_solid(&sim->self, pair);
+}
+
 bool toile_self_missed(toile_sim *sim, double h, int pass) {
     toile_self *s = &sim->self;
     if (!s->on)
@@ -122,13 +133,17 @@ bool toile_self_missed(toile_sim *sim, double h, int pass) {
     toile_self_search(sim, false);
     find_hits(sim, true);
     sim->frame.hits += s->hit_count;
-    if (pass < 0 || !s->hit_count)
+    int new = 0;
+    for (int i = 0; i < s->hit_count; i++)
+        new += !toile_pair_held_off(s, &s->hit[i].pair);
+    if (pass < 0 || !new)
         return false;
     bool ok = true;
+    toile_press_release(sim);
     for (int i = 0; ok && i < s->hit_count; i++)
         if (!toile_pair_held_off(s, &s->hit[i].pair)) {
             s->hit[i].time = fmax(s->hit[i].time, 1e-9);
-            s->hit[i].harder = pow(HARDER, pass);
+            s->hit[i].harder = is_crushed(sim, &s->hit[i].pair) ? pow(HARDER, pass) : 1;
             ok = toile_press_apart(sim, &s->hit[i], sim->state.v, h);
         }
     if (!ok)

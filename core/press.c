@@ -80,6 +80,27 @@ static double owed(const toile_sim *sim, const toile_press *press) {
     return weight > 0 ? fmin(fmax(sum / weight, -OWED_MOST), OWED_MOST) : 0;
 }
 
+/* Of the two sides of a contact after a solve, dv (n x 4), m/s. */
+static void relative_velocity(const toile_coupling *item, const double *dv, double u[3]) {
+    memcpy(u, item->known, 3 * sizeof *u);
+    for (int a = 0; a < 4; a++)
+        for (int k = 0; item->particle[a] >= 0 && k < 3; k++)
+            u[k] += item->weight[a] * dv[4 * (size_t)item->particle[a] + (size_t)k];
+}
+
+/* What strikes is found by many pairs. Pressed by all of them, some have to pull: they would hold the cloth where it is, or throw it. */
+void toile_press_release(toile_sim *sim) {
+    toile_couplings *c = &sim->self.couplings;
+    int kept = 0;
+    for (int i = 0; i < c->count; i++) {
+        double u[3];
+        relative_velocity(&c->item[i], sim->work.solution, u);
+        if (dot(u, c->item[i].normal) <= c->item[i].target)
+            c->item[kept++] = c->item[i];
+    }
+    c->count = kept;
+}
+
 /* After the step: which contacts slide, which press? A particle goes with the contacts that press it most. */
 void toile_press_remember(toile_sim *sim) {
     toile_self *s = &sim->self;
@@ -91,10 +112,7 @@ void toile_press_remember(toile_sim *sim) {
     for (int i = 0; i < c->count; i++) {
         const toile_coupling *item = &c->item[i];
         double u[3], slip[3];
-        memcpy(u, item->known, sizeof u);
-        for (int a = 0; a < 4; a++)
-            for (int k = 0; item->particle[a] >= 0 && k < 3; k++)
-                u[k] += item->weight[a] * sim->state.dv[4 * (size_t)item->particle[a] + (size_t)k];
+        relative_velocity(item, sim->state.dv, u);
         double away = dot(u, item->normal), force = item->stiffness * (item->target - away);
         for (int k = 0; k < 3; k++)
             slip[k] = u[k] - away * item->normal[k];
