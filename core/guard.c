@@ -12,28 +12,56 @@
 /* Distance kept while moving, in thicknesses: what rounding and the next step need. */
 #define LEAST_GAP 0.02
 
+/* Factor on the stiffness of crushed layers, with every pass of a step in which they are hit again: they press with more than
+ * anything says beforehand. 10 holds them as well, but costs iterations. What strikes from afar is hit by many pairs that do not
+ * agree where to, and would be thrown about. */
+#define HARDER 4.0
+/* Gap in thicknesses at the begin below which layers count as crushed there. */
+#define CRUSHED 0.8
+
 /* ---- hits ---- */
 
-static void check_pair(const toile_sim *sim, const toile_pair *pair, float *time) {
+/* No way of A against B longer than this: each against the mean way of all. */
+static double relative_way(const double begin[4][3], const double end[4][3], int split) {
+    double mean[3], longest2[2] = {0, 0};
+    for (int k = 0; k < 3; k++)
+        mean[k] = 0.25 * (end[0][k] - begin[0][k] + end[1][k] - begin[1][k] + end[2][k] - begin[2][k] + end[3][k] - begin[3][k]);
+    for (int i = 0; i < 4; i++) {
+        double way[3];
+        for (int k = 0; k < 3; k++)
+            way[k] = end[i][k] - begin[i][k] - mean[k];
+        longest2[i >= split] = fmax(longest2[i >= split], dot(way, way));
+    }
+    return sqrt(longest2[0]) + sqrt(longest2[1]);
+}
+
+/* Finds the time of impact of a pair. Most never go as far as they are apart at the begin. */
+static void check_pair(const toile_sim *sim, toile_pair *pair) {
     const toile_skin *skin = &sim->self.skin;
     double begin[4][3], end[4][3], t;
     toile_near near;
+    toile_ccd_kind kind = toile_pair_kind(pair);
     toile_pair_points(skin->begin, pair, begin);
     toile_pair_points(skin->end, pair, end);
-    *time = 2;
-    if (toile_pair_tangled(&sim->self, pair))
-        return;
+    pair->time = 2;
     double keep = LEAST_GAP * toile_pair_thickness(sim, pair);
-    if (!toile_ccd(toile_pair_kind(pair), (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
+    double way = relative_way((const double(*)[3])begin, (const double(*)[3])end, kind == TOILE_CCD_VF ? 1 : 2);
+    if (pair->clear < 0) { /* nearly always the first of several questions in a step */
+        toile_nearest(kind, (const double(*)[3])begin, &near);
+        pair->clear = (float)near.distance;
+    }
+    if (pair->clear - way > 2 * keep || toile_pair_tangled(&sim->self, pair))
+        return;
+    if (!toile_ccd(kind, (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
         return;
     if (t == 0) { /* nearer than that from the start: may not come much nearer */
-        toile_nearest(toile_pair_kind(pair), (const double(*)[3])begin, &near);
+        toile_nearest(kind, (const double(*)[3])begin, &near);
         keep = fmin(keep, 0.5 * near.distance);
         if (!(near.distance > 1e-10) ||
-            !toile_ccd(toile_pair_kind(pair), (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
+            !toile_ccd(kind, (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
             return;
     }
-    *time = (float)t;
+    pair->time = (float)t;
 }
 
 static int compare_hits(const void *p, const void *q) {
@@ -44,26 +72,16 @@ static int compare_hits(const void *p, const void *q) {
 /* Hits among the found pairs; `all` or only those with points that moved since. */
 static void find_hits(toile_sim *sim, bool all) {
     toile_self *s = &sim->self;
-    if (s->time_capacity < s->found.count) {
-        toile_free(sim->memory, s->time);
-        s->time = toile_alloc(sim->memory, (size_t)s->found.capacity, sizeof *s->time);
-        s->time_capacity = s->time ? s->found.capacity : 0;
-        if (!s->time) {
-            toile_fail_memory(&sim->trouble, "contacts of cloth with cloth");
-            s->hit_count = 0;
-            return;
-        }
-    }
     const unsigned char *moved = s->touched;
 #pragma omp parallel for schedule(dynamic, 64) num_threads(sim->threads) if (sim->threads > 1)
     for (int i = 0; i < s->found.count; i++) {
         const int *p = s->found.pair[i].point;
-        if (all || moved[p[0]] || moved[p[1]] || moved[p[2]] || moved[p[3]])
-            check_pair(sim, &s->found.pair[i], &s->time[i]);
+        if (all || s->found.pair[i].time < 0 || moved[p[0]] || moved[p[1]] || moved[p[2]] || moved[p[3]])
+            check_pair(sim, &s->found.pair[i]);
     }
     int count = 0;
     for (int i = 0; i < s->found.count; i++)
-        count += s->time[i] <= 1;
+        count += s->found.pair[i].time <= 1;
     if (s->hit_capacity < count) {
         toile_free(sim->memory, s->hit);
         s->hit = toile_alloc(sim->memory, 2 * (size_t)count + 64, sizeof *s->hit);
@@ -76,13 +94,14 @@ static void find_hits(toile_sim *sim, bool all) {
     }
     s->hit_count = 0;
     for (int i = 0; i < s->found.count; i++) {
-        if (s->time[i] > 1)
+        if (s->found.pair[i].time > 1)
             continue;
         toile_press *hit = &s->hit[s->hit_count++];
-        double x[4][3], t = s->time[i], y[4][3];
+        double x[4][3], t = s->found.pair[i].time, y[4][3];
         toile_near near;
         hit->pair = s->found.pair[i];
         hit->time = t;
+        hit->harder = 1;
         toile_pair_points(s->skin.begin, &hit->pair, x);
         toile_pair_points(s->skin.end, &hit->pair, y);
         for (int a = 0; a < 4; a++)
@@ -101,7 +120,11 @@ static void find_hits(toile_sim *sim, bool all) {
         qsort(s->hit, (size_t)s->hit_count, sizeof *s->hit, compare_hits);
 }
 
-bool toile_self_missed(toile_sim *sim, double h, bool again) {
+static bool is_crushed(const toile_sim *sim, const toile_pair *pair) {
+    return pair->clear >= 0 && pair->clear < CRUSHED * toile_pair_thickness(sim, pair) && !toile_pair_with_solid(&sim->self, pair);
+}
+
+bool toile_self_missed(toile_sim *sim, double h, int pass) {
     toile_self *s = &sim->self;
     if (!s->on)
         return false;
@@ -110,12 +133,17 @@ bool toile_self_missed(toile_sim *sim, double h, bool again) {
     toile_self_search(sim, false);
     find_hits(sim, true);
     sim->frame.hits += s->hit_count;
-    if (!again || !s->hit_count)
+    int new = 0;
+    for (int i = 0; i < s->hit_count; i++)
+        new += !toile_pair_held_off(s, &s->hit[i].pair);
+    if (pass < 0 || !new)
         return false;
     bool ok = true;
+    toile_press_release(sim);
     for (int i = 0; ok && i < s->hit_count; i++)
         if (!toile_pair_held_off(s, &s->hit[i].pair)) {
             s->hit[i].time = fmax(s->hit[i].time, 1e-9);
+            s->hit[i].harder = is_crushed(sim, &s->hit[i].pair) ? pow(HARDER, pass) : 1;
             ok = toile_press_apart(sim, &s->hit[i], sim->state.v, h);
         }
     if (!ok)
@@ -285,12 +313,9 @@ bool toile_self_guard(toile_sim *sim, double h, bool small) {
         memset(s->touched, 0, (size_t)s->skin.point_count);
         for (int i = 0; i < s->hit_count; i++)
             push_apart(sim, &s->hit[i]);
-        if (pass % 4 == 3) { /* what was pushed may have left where pairs were looked for */
+        if (pass % 4 == 3) /* what was pushed may have left where pairs were looked for */
             toile_self_search(sim, false);
-            find_hits(sim, true);
-        } else {
-            find_hits(sim, false);
-        }
+        find_hits(sim, false);
     }
     if (s->hit_count) {
         sim->frame.zones++;
@@ -302,13 +327,13 @@ bool toile_self_guard(toile_sim *sim, double h, bool small) {
         for (int pass = 0; pass < ZONE_PASSES && s->hit_count; pass++) {
             join_zones(sim);
             toile_self_search(sim, false);
-            find_hits(sim, true);
+            find_hits(sim, false);
         }
     }
     /* nothing may hide outside of where it was looked for */
     if (!s->hit_count) {
         toile_self_search(sim, false);
-        find_hits(sim, true);
+        find_hits(sim, false);
     }
     for (size_t i = 0; i < 4 * (size_t)n; i++) {
         double change = s->skin.end[i] - w->next_x[i];

@@ -10,7 +10,7 @@
  * one like it. As the gap closes they grow stiffer, up to the second number in a step of full length. In a shorter one that would
  * be ever more newtons per metre, when inertia alone gives more already: walls that crush cloth would press it with tons. */
 #define STIFFNESS 60.0
-#define STIFFNESS_MAX 20000.0
+#define STIFFNESS_MAX 200000.0
 /* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
 #define LIFT 20.0
 /* Friction is made from a guess of the normal force; what the guess was wrong by is owed to the next step, up to this share of
@@ -80,6 +80,27 @@ static double owed(const toile_sim *sim, const toile_press *press) {
     return weight > 0 ? fmin(fmax(sum / weight, -OWED_MOST), OWED_MOST) : 0;
 }
 
+/* Of the two sides of a contact after a solve, dv (n x 4), m/s. */
+static void relative_velocity(const toile_coupling *item, const double *dv, double u[3]) {
+    memcpy(u, item->known, 3 * sizeof *u);
+    for (int a = 0; a < 4; a++)
+        for (int k = 0; item->particle[a] >= 0 && k < 3; k++)
+            u[k] += item->weight[a] * dv[4 * (size_t)item->particle[a] + (size_t)k];
+}
+
+/* What strikes is found by many pairs. Pressed by all of them, some have to pull: they would hold the cloth where it is, or throw it. */
+void toile_press_release(toile_sim *sim) {
+    toile_couplings *c = &sim->self.couplings;
+    int kept = 0;
+    for (int i = 0; i < c->count; i++) {
+        double u[3];
+        relative_velocity(&c->item[i], sim->work.solution, u);
+        if (dot(u, c->item[i].normal) <= c->item[i].target)
+            c->item[kept++] = c->item[i];
+    }
+    c->count = kept;
+}
+
 /* After the step: which contacts slide, which press? A particle goes with the contacts that press it most. */
 void toile_press_remember(toile_sim *sim) {
     toile_self *s = &sim->self;
@@ -91,10 +112,7 @@ void toile_press_remember(toile_sim *sim) {
     for (int i = 0; i < c->count; i++) {
         const toile_coupling *item = &c->item[i];
         double u[3], slip[3];
-        memcpy(u, item->known, sizeof u);
-        for (int a = 0; a < 4; a++)
-            for (int k = 0; item->particle[a] >= 0 && k < 3; k++)
-                u[k] += item->weight[a] * sim->state.dv[4 * (size_t)item->particle[a] + (size_t)k];
+        relative_velocity(item, sim->state.dv, u);
         double away = dot(u, item->normal), force = item->stiffness * (item->target - away);
         for (int k = 0; k < 3; k++)
             slip[k] = u[k] - away * item->normal[k];
@@ -149,8 +167,10 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
     toile_coupling *c = toile_couplings_add(sim->memory, &s->couplings);
     if (!c)
         return false;
+    memset(c, 0, sizeof *c);
     double near = thickness / fmax(press->gap, 1e-3 * thickness), part = fmin(h / sim->settings->time_step, 1);
     double stiffness = fmin(STIFFNESS * (near > 1 ? near * near : 1), fmax(STIFFNESS, STIFFNESS_MAX * part * part)) / yielding;
+    c->stiffness = press->harder > 0 ? press->harder * stiffness : stiffness;
     /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
     double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
     double guess = stiffness * fmax(target, 0) + fmax(blow, 0), force = guess * (1 + owed(sim, press));
@@ -166,9 +186,8 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         grip = fmin(grip, sliding * force / fmax(speed, 1e-12));
     else if (slides) /* no more than what broke it loose */
         force = fmin(force, (grip + 1 / yielding) * speed / fmax(sliding, 1e-12));
-    memset(c, 0, sizeof *c);
     memcpy(c->normal, n, sizeof c->normal);
-    c->stiffness = stiffness, c->target = target, c->grip = grip, c->friction = still;
+    c->target = target, c->grip = grip, c->friction = still;
     c->guess = guess, c->used = slides ? force : -1;
     if (slides) { /* friction turns with the slip, see contact.c */
         turning = fmin(sliding * force / speed, grip);
@@ -179,10 +198,10 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
     double across = slides ? turning : grip;
     static const int ROW[6] = {0, 0, 0, 1, 1, 2}, COLUMN[6] = {0, 1, 2, 1, 2, 2};
     for (int k = 0; k < 6; k++)
-        c->tensor[k] = (stiffness - across) * n[ROW[k]] * n[COLUMN[k]] - across * d[ROW[k]] * d[COLUMN[k]] +
+        c->tensor[k] = (c->stiffness - across) * n[ROW[k]] * n[COLUMN[k]] - across * d[ROW[k]] * d[COLUMN[k]] +
                        (ROW[k] == COLUMN[k] ? across : 0);
     for (int k = 0; k < 3; k++) {
-        c->push[k] = stiffness * target * n[k] - sliding * force * d[k];
+        c->push[k] = c->stiffness * target * n[k] - sliding * force * d[k];
         c->known[k] = u[k];
     }
     for (int i = 0; i < 4; i++) {

@@ -60,7 +60,7 @@ static bool fits(const toile_sim *sim) {
 void toile_self_free(toile_sim *sim) {
     toile_self *s = &sim->self;
     toile_skin_free(&s->skin);
-    void *blocks[] = {s->nearest, s->clear, s->asked, s->solid_way, s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->time, s->hit, s->way, s->touched, s->zone, s->zone_way};
+    void *blocks[] = {s->nearest, s->clear, s->asked, s->solid_way, s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->hit, s->way, s->touched, s->zone, s->zone_way};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_couplings_free(sim->memory, &s->couplings);
@@ -139,11 +139,10 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     int usual = toile_skin_usual_pairs(&s->skin);
     s->near.pair = toile_alloc(sim->memory, (size_t)usual, sizeof *s->near.pair);
     s->found.pair = toile_alloc(sim->memory, (size_t)usual, sizeof *s->found.pair);
-    s->time = toile_alloc(sim->memory, (size_t)usual, sizeof *s->time);
     s->hit = toile_alloc(sim->memory, 1024, sizeof *s->hit);
-    s->near.capacity = s->found.capacity = s->time_capacity = usual;
+    s->near.capacity = s->found.capacity = usual;
     s->hit_capacity = 1024;
-    bool ok = s->nearest && s->clear && s->asked && s->solid_way && s->near.pair && s->found.pair && s->time && s->hit && s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
+    bool ok = s->nearest && s->clear && s->asked && s->solid_way && s->near.pair && s->found.pair && s->hit && s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
               toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings) &&
               (sim->settings->self_collision != TOILE_SELF_CHEAP ||
                toile_voxels_make(sim->memory, m->particle_count, &s->voxels));
@@ -241,7 +240,7 @@ static void keep_crossings(toile_sim *sim) {
         bool may = true;
         for (int c = 0; may && c < 3; c++) { /* each corner of the one against the other, as if it were near */
             const int *t = skin->triangle + 3 * b;
-            toile_pair corner = {0, {skin->triangle[3 * a + c], t[0], t[1], t[2]}};
+            toile_pair corner = {.key = 0, .point = {skin->triangle[3 * a + c], t[0], t[1], t[2]}};
             may = toile_pair_may_touch(sim, &corner);
         }
         if (!may)
@@ -323,13 +322,15 @@ void toile_self_keep_near(toile_sim *sim) {
     }
     s->near.count = 0;
     for (int i = 0; i < s->found.count; i++) {
-        const toile_pair *pair = &s->found.pair[i];
+        toile_pair *pair = &s->found.pair[i];
         double x[4][3];
         toile_near near;
+        pair->clear = -1;
         if (toile_pair_held_off(s, pair))
             continue;
         toile_pair_points(s->skin.end, pair, x);
         toile_nearest(toile_pair_kind(pair), (const double(*)[3])x, &near);
+        pair->clear = (float)near.distance; /* the end is where the next step begins */
         if (near.distance < 0.999 * (toile_pair_with_solid(s, pair) ? s->reach.solid : s->reach.cloth))
             s->near.pair[s->near.count++] = *pair;
     }

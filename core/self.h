@@ -25,6 +25,7 @@ typedef struct toile_press {
     double weight[4]; /* of the nearest points, see toile_near */
     double gap;       /* m */
     double time;      /* of a hit, in parts of the step; 0 of one that was near */
+    double harder;    /* factor on its stiffness; 0 is taken for 1 */
 } toile_press;
 
 typedef struct toile_self {
@@ -47,8 +48,6 @@ typedef struct toile_self {
     unsigned char *tangled;  /* particles in a tangle at the state, TOILE_TANGLED_..., (n) */
     int crossings[2];        /* crossing pairs of triangles at the state: cloth with cloth, cloth with solids */
     toile_pairs found;       /* near each other somewhere on the way to the candidate */
-    float *time;             /* of impact of each, 2: none, (time_capacity) */
-    int time_capacity;
     toile_press *hit;        /* sorted */
     int hit_count, hit_capacity;
     toile_couplings couplings;
@@ -67,8 +66,9 @@ void toile_self_free(struct toile_sim *sim);
 void toile_self_find(struct toile_sim *sim, double h, bool linear);
 /* Into A and b. */
 void toile_self_assemble(struct toile_sim *sim);
-/* Checks the candidate's way. True if it hits something that a new solve may avoid: couplings were added. */
-bool toile_self_missed(struct toile_sim *sim, double h, bool again);
+/* Checks the candidate's way. True if it hits something that a new solve may avoid: couplings were added, harder ones with every
+ * pass. Below 0: none are. */
+bool toile_self_missed(struct toile_sim *sim, double h, int pass);
 /* Makes the candidate free of new intersections, false if that did not succeed. After toile_self_missed. In a small step cloth
  * that solids close on from two sides is let go: no step is short enough for that. */
 bool toile_self_guard(struct toile_sim *sim, double h, bool small);

@@ -490,7 +490,7 @@ static void drop_fresh(const toile_skin *s, toile_pairs *pairs) {
 
 static void emit(struct toile_finder *f, int kind, int first, int second, int p0, int p1, int p2, int p3) {
     if (f->count < f->capacity)
-        f->pair[f->count] = (toile_pair){(uint64_t)kind << 62 | (uint64_t)first << 31 | (uint64_t)second, {p0, p1, p2, p3}};
+        f->pair[f->count] = (toile_pair){(uint64_t)kind << 62 | (uint64_t)first << 31 | (uint64_t)second, {p0, p1, p2, p3}, -1, -1};
     f->count++;
 }
 

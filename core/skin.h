@@ -12,6 +12,9 @@
 typedef struct toile_pair {
     uint64_t key; /* kind, then the two primitives: kind << 62 | first << 31 | second */
     int point[4]; /* as ccd.h wants them */
+    /* what is known of it; below 0: nothing. Who finds a pair knows nothing, who moves points says so (self.c, guard.c) */
+    float clear;  /* no nearer than this at the begin, m */
+    float time;   /* of impact on the way to the end, in parts of the step; above 1: none */
 } toile_pair;
 
 static inline toile_ccd_kind toile_pair_kind(const toile_pair *pair) {

@@ -163,10 +163,11 @@ static bool worth(verdict v, bool last_chance) {
 
 /* Would the candidate end inside a collider, or pass through cloth or edges on its way? Then, unless it was the last pass, the
  * step is to be solved again with those contacts. */
-static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, bool last, double *clock) {
+static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, int pass, double *clock) {
+    bool last = pass == CONTACT_PASSES;
     bool solids = !last && toile_find_missed(sim, scheme->h);
     end_stage(sim, STAGE_SOLID, clock);
-    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR);
+    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR ? pass : -1);
     end_stage(sim, STAGE_SELF, clock);
     return solids || layers;
 }
@@ -194,7 +195,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
         for (int k = 0; k < LIMIT_ROUNDS && solved && v != BROKEN && toile_limit_stretch(sim, &scheme, change); k++)
             v = judge(sim, solved, &change, &largest);
         end_stage(sim, STAGE_EVALUATE, &clock);
-        if (!worth(v, last_chance) || !contacts_missed(sim, &scheme, pass == CONTACT_PASSES, &clock))
+        if (!worth(v, last_chance) || !contacts_missed(sim, &scheme, pass, &clock))
             break;
     }
     if (worth(v, last_chance)) {

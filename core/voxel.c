@@ -44,7 +44,7 @@ static bool add(const toile_skin *s, int p, int q, toile_pairs *pairs) {
         pairs->pair = more;
         pairs->capacity = (int)room;
     }
-    pairs->pair[pairs->count++] = (toile_pair){(uint64_t)p << 31 | (uint64_t)q, {p, q, q, q}};
+    pairs->pair[pairs->count++] = (toile_pair){.key = (uint64_t)p << 31 | (uint64_t)q, .point = {p, q, q, q}};
     return true;
 }
 

@@ -68,7 +68,7 @@ static int slow_search(const toile_skin *s, double reach, uint64_t *keys) {
     for (int kind = 0; kind < 2; kind++)
         for (int a = 0; a < (kind ? s->cloth_edges : s->cloth_points); a++)
             for (int b = kind ? a + 1 : 0; b < (kind ? s->cloth_edges : s->cloth_triangles); b++) {
-                toile_pair pair = {(uint64_t)kind << 62 | (uint64_t)a << 31 | (uint64_t)b, {a, 0, 0, 0}};
+                toile_pair pair = {.key = (uint64_t)kind << 62 | (uint64_t)a << 31 | (uint64_t)b, .point = {a, 0, 0, 0}};
                 if (kind)
                     memcpy(pair.point, s->edge + 2 * a, 2 * sizeof(int)), memcpy(pair.point + 2, s->edge + 2 * b, 2 * sizeof(int));
                 else
@@ -124,7 +124,7 @@ static bool left_out(const toile_skin *s, uint64_t key) {
 /* Do the two of a pair come nearer than this on their way? */
 static bool meets(const toile_skin *s, uint64_t key, double distance) {
     int first = (int)(key >> 31 & 0x7fffffff), second = (int)(key & 0x7fffffff);
-    toile_pair pair = {key, {first, 0, 0, 0}};
+    toile_pair pair = {.key = key, .point = {first, 0, 0, 0}};
     double begin[4][3], end[4][3], time;
     if (key >> 62)
         memcpy(pair.point, s->edge + 2 * first, 2 * sizeof(int)), memcpy(pair.point + 2, s->edge + 2 * second, 2 * sizeof(int));
