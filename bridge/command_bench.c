@@ -153,7 +153,7 @@ static void measure_parts(bench *b, const char *model, int n) {
             t[1] = toile_clock();
             k->hinges(&at, 0, m->hinges.padded, work->hinge);
             for (int pass = 0; pass < m->hinges.passes; pass++)
-                k->moments(m, pass, 0, m->hinges.padded, work->hinge);
+                k->moments(m, pass, 0, m->hinges.padded, work->hinge, work->bend);
             t[2] = toile_clock();
         }
         for (int c = 0; c < m->pattern.chunk_count; c++)

@@ -53,20 +53,21 @@ void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, 
     }
 }
 
-void TOILE_KERNEL(toile_moments)(const toile_model *m, int pass, int begin, int end, double *record) {
+void TOILE_KERNEL(toile_moments)(const toile_model *m, int pass, int begin, int end, double *record, double *scratch) {
     const toile_hinges *t = &m->hinges;
-    int to = toile_hinge_slot(t, pass), from = 27 - to; /* 12 and 15 */
-    double relax = t->relax[pass], carry = t->carry[pass];
-    for (int e = begin; e < end; e++) {
-        double *own = record + (size_t)e * TOILE_HINGE_RECORD, left = -t->stiffness[e] * own[14];
-        if (pass == 0) {
-            own[to] = relax * left;
-            continue;
-        }
-        double now = own[from], before = pass > 1 ? own[to] : 0;
-        left -= now;
-        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
-            left -= t->share[k][e] * record[(size_t)t->partner[k][e] * TOILE_HINGE_RECORD + (size_t)from];
-        own[to] = now + carry * (now - before) + relax * left;
+    size_t n = (size_t)t->padded;
+    double relax = t->relax[pass], carry = t->carry[pass], *due = scratch, *next = due + (pass % 2 ? 2 : 1) * n;
+    const double *now = due + (pass % 2 ? 1 : 2) * n;
+    for (int e = begin; e < end && pass == 0; e++) {
+        due[e] = -t->stiffness[e] * record[(size_t)e * TOILE_HINGE_RECORD + 14];
+        next[e] = relax * due[e];
     }
+    for (int e = begin; e < end && pass > 0; e++) {
+        double left = due[e] - now[e], before = pass > 1 ? next[e] : 0;
+        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
+            left -= t->share[k][e] * now[t->partner[k][e]];
+        next[e] = now[e] + carry * (now[e] - before) + relax * left;
+    }
+    for (int e = begin; e < end && pass == t->passes - 1; e++)
+        record[(size_t)e * TOILE_HINGE_RECORD + 12] = next[e];
 }

@@ -37,9 +37,4 @@ void toile_hinge_finish(toile_hinges *h, toile_hinge_range range);
 /* Moments of angles less rest angles in plain form; `other` is scratch, all (count). */
 void toile_hinge_moments(const toile_hinges *h, const double *bend, double *moment, double *other);
 
-/* Where the record of a hinge keeps what pass `pass` found (kernels.h): the last one in `moment`. */
-static inline int toile_hinge_slot(const toile_hinges *h, int pass) {
-    return (h->passes - 1 - pass) % 2 == 0 ? 12 : 15;
-}
-
 #endif

@@ -137,7 +137,7 @@ void toile_evaluate_at(toile_sim *sim, const double *x, const double *v, double 
         for (int pass = 0; pass < m->hinges.passes; pass++)
 #pragma omp for schedule(static)
             for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
-                k->moments(m, pass, e, END(hinges), w->hinge);
+                k->moments(m, pass, e, END(hinges), w->hinge, w->bend);
     }
 }
 

@@ -39,7 +39,7 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
                   {&w->direction, newton ? 4 * n : 0},
                   {&w->triangle, m->springs_used ? 0 : t * TOILE_TRIANGLE_RECORD},
                   {&w->hinge, (size_t)m->hinges.padded * TOILE_HINGE_RECORD},
-                  {&w->bend, 3 * (size_t)m->hinges.count},
+                  {&w->bend, 3 * (size_t)m->hinges.padded},
                   {&w->spring, (size_t)m->springs.padded * TOILE_SPRING_RECORD + 12} /* one empty */,
                   {&w->stretch, 2 * elements},
                   {&w->next_stretch, 2 * elements},

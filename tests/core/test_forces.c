@@ -449,7 +449,7 @@ static void evaluate_with(const toile_kernels *k, toile_sim *sim, double h) {
         k->triangles(&at, 0, m->triangles.padded, w->triangle);
     k->hinges(&at, 0, m->hinges.padded, w->hinge);
     for (int pass = 0; pass < m->hinges.passes; pass++)
-        k->moments(m, pass, 0, m->hinges.padded, w->hinge);
+        k->moments(m, pass, 0, m->hinges.padded, w->hinge, w->bend);
     k->springs(&at, 0, m->springs.padded, w->spring);
     toile_assembly a = {m, h, w->triangle, w->hinge, w->spring, w->force, w->drag, NULL, false};
     for (int c = 0; c < m->pattern.chunk_count; c++)
