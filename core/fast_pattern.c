@@ -56,7 +56,7 @@ static double inertia_of(const toile_model *m, double step) {
 static extent extent_of_hinges(const toile_model *m, double step) {
     double moment = 0, area = 0;
     for (int e = 0; e < m->hinges.count; e++)
-        moment += m->hinges.coupling[0][e];
+        moment += m->hinges.bound[e];
     for (int i = 0; i < m->particle_count; i++)
         area += m->area[i];
     double bend = m->hinges.count ? moment / m->hinges.count * m->particle_count / area : 0;
