@@ -14,10 +14,12 @@ TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, double B[9]) {
     for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++)
         add_spring(a, p->spring_code[k], 1, B);
     if (!a->model->springs_used) {
+        toile_sum sum = {0};
         for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++)
-            add_triangle(a, p->triangle_code[k], B);
+            add_triangle(a, p->triangle_code[k], &sum);
         for (int k = p->hinge_begin[i]; k < p->hinge_begin[i + 1]; k++)
-            add_hinge(a, p->hinge_code[k], B);
+            add_hinge(a, p->hinge_code[k], &sum);
+        add_sum(&sum, B);
     }
 }
 
@@ -80,6 +82,26 @@ TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix 
     store_diagonal(a, matrix, i, B);
 }
 
+/* Triangles and hinges of off-diagonal block k; O has its ties. */
+TOILE_INLINE void assemble_elements(const toile_assembly *a, int k, double O[9]) {
+    const toile_pattern *p = &a->model->pattern;
+    toile_sum sum = {0};
+    for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++)
+        add_triangle(a, p->triangle_code[t], &sum);
+    if (a->fast && a->fast->core) {
+        double core[9];
+        memcpy(core, O, sizeof core);
+        add_sum(&sum, core);
+        for (int c = 0; c < 9; c++)
+            a->fast->core[9 * (size_t)k + (size_t)c] = (float)core[c];
+    }
+    for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++)
+        add_hinge(a, p->hinge_code[e], &sum);
+    add_sum(&sum, O);
+    for (int c = 0; c < 9 && a->fast; c++)
+        a->fast->off[9 * (size_t)k + (size_t)c] = (float)O[c];
+}
+
 void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b) {
     const toile_pattern *p = &a->model->pattern;
     const toile_live *live = matrix->live;
@@ -103,16 +125,8 @@ void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matr
             double O[9] = {0};
             for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
                 add_spring(a, p->spring_code[s], -1, O);
-            if (!springs) {
-                for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++)
-                    add_triangle(a, p->triangle_code[t], O);
-                for (int c = 0; c < 9 && a->fast && a->fast->core; c++)
-                    a->fast->core[9 * (size_t)k + (size_t)c] = (float)O[c];
-                for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++)
-                    add_hinge(a, p->hinge_code[e], O);
-                for (int c = 0; c < 9 && a->fast; c++)
-                    a->fast->off[9 * (size_t)k + (size_t)c] = (float)O[c];
-            }
+            if (!springs)
+                assemble_elements(a, k, O);
             memcpy(matrix->off + 9 * (size_t)k, O, sizeof O);
         }
     }
