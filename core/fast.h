@@ -23,7 +23,6 @@ enum { TOILE_STREAMS = 2 };
 typedef struct toile_fast_pattern {
     int n, off_count, update_count;
     bool bends;         /* are bends in the core? */
-    bool filled;        /* has the factor fill of level 1? */
     int stream_begin[TOILE_STREAMS + 2];
     int *row;           /* of each position, (n) */
     int *begin;         /* first later neighbour of each position, (n + 1) */

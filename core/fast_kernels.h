@@ -11,8 +11,6 @@ void TOILE_KERNEL(toile_fast_multiply)(const toile_fast *f, const toile_pattern 
 void TOILE_KERNEL(toile_fast_multiply_spill)(const toile_fast *f, const toile_pattern *p, int chunk, float *y);
 void TOILE_KERNEL(toile_fast_multiply_springs)(const toile_fast *f, const toile_matrix *a, const double *record, int chunk,
                                                const double *x, double *y);
-void TOILE_KERNEL(toile_fast_multiply_row)(const toile_fast *f, const toile_matrix *a, const double *record, int row,
-                                           const double *x, double *y);
 /* fast_factor.c */
 bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraints *constraints, double shift, int stream);
 void TOILE_KERNEL(toile_fast_forward)(const toile_fast *f, int stream, float *q);

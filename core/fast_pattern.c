@@ -280,8 +280,7 @@ static bool find_blocks(toile_memory *memory, const toile_model *m, toile_fast_p
         qsort(arcs, (size_t)edges, sizeof *arcs, compare_arcs);
         fill_blocks(f, arcs, edges);
     }
-    f->filled = !more.bend && (!m->springs_used || more.shear);
-    if (ok && f->filled) {
+    if (ok && !more.bend && (!m->springs_used || more.shear)) {
         int more = list_fill(f, position, NULL);
         arc *grown = toile_grow(memory, arcs, (size_t)edges, (size_t)edges + (size_t)more, sizeof *arcs);
         if (!grown) {

@@ -104,11 +104,6 @@ TOILE_INLINE void multiply_row(const toile_fast_pattern *p, const toile_matrix *
     v4_store(y + 4 * (size_t)i, own - sum);
 }
 
-void TOILE_KERNEL(toile_fast_multiply_row)(const toile_fast *f, const toile_matrix *a, const double *record, int row,
-                                           const double *x, double *y) {
-    multiply_row(&f->pattern, a, record, row, x, y);
-}
-
 void TOILE_KERNEL(toile_fast_multiply_springs)(const toile_fast *f, const toile_matrix *a, const double *record, int chunk,
                                                const double *x, double *y) {
     for (int i = a->pattern->chunk_begin[chunk]; i < a->pattern->chunk_begin[chunk + 1]; i++)

@@ -161,7 +161,8 @@ void toile_assemble(toile_sim *sim, const toile_scheme *s) {
     const toile_model *m = sim->model;
     bool fast = toile_solves_fast(sim->settings), convert = fast && m->springs_used;
     toile_assembly a = {m, s->reach, w->triangle, w->hinge, w->spring, w->force, w->drag, fast ? &w->fast : NULL,
-                        convert && sim->settings->linear_solver == TOILE_SOLVER_AUTO};
+                        fast && sim->settings->linear_solver == TOILE_SOLVER_AUTO &&
+                            (m->springs_used || sim->settings->solver_tolerance >= TOILE_SINGLE_PRECISION)};
     w->assembly = a;
     int chunks = m->pattern.chunk_count, springs = convert ? m->springs.padded : 0;
 #pragma omp parallel num_threads(sim->threads) if (sim->threads > 1)

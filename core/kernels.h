@@ -52,7 +52,7 @@ typedef struct toile_assembly {
     const double *force;                     /* external, N, (n x 4) */
     const double *drag;                      /* external -h df/dv blocks: xx xy xz yy yz zz 0 0, (n x 8) */
     struct toile_fast *fast;                 /* also fill this in, or null */
-    bool diagonal_only;                      /* springs: off-diagonal blocks are not wanted (fast.h multiplies without) */
+    bool diagonal_only;                      /* off-diagonal blocks are not wanted in double (fast.h multiplies without) */
 } toile_assembly;
 
 /* Constraints of the particles that have any; S and z of thesis eq. 5.2. */
@@ -108,13 +108,13 @@ typedef struct toile_kernels {
     void (*multiply_spill)(const toile_matrix *a, int chunk, double *y);
     /* corrected modified PCG, thesis Fig. 5.2; `inverse` or `factor` is filled in by the caller */
     void (*mpcg)(toile_solve *solve);
-    /* the fast solver (fast.h), and its product in double from the springs' records: rows of a chunk, or one row */
+    /* one row of y = A x from the records of its elements; A's diagonal is assembled */
+    void (*multiply_row)(const toile_assembly *a, const toile_matrix *matrix, int row, const double *x, double *y);
+    /* the fast solver (fast.h), and rows of a chunk of its product in double from the springs' records */
     void (*fast_guess)(struct toile_fast_job *job);
     void (*fast_solve)(struct toile_fast_job *job);
     void (*fast_multiply_springs)(const struct toile_fast *f, const toile_matrix *a, const double *record, int chunk,
                                   const double *x, double *y);
-    void (*fast_multiply_row)(const struct toile_fast *f, const toile_matrix *a, const double *record, int row, const double *x,
-                              double *y);
 } toile_kernels;
 
 /* The best this machine runs, or the named one ("sse2", "avx2", "avx512"); null if it cannot run it. */

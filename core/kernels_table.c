@@ -18,8 +18,8 @@ const toile_kernels TOILE_KERNEL(toile_kernels) = {
     TOILE_KERNEL(toile_multiply),
     TOILE_KERNEL(toile_multiply_spill),
     TOILE_KERNEL(toile_mpcg),
+    TOILE_KERNEL(toile_multiply_row),
     TOILE_KERNEL(toile_fast_guess),
     TOILE_KERNEL(toile_fast_solve),
     TOILE_KERNEL(toile_fast_multiply_springs),
-    TOILE_KERNEL(toile_fast_multiply_row),
 };

@@ -17,6 +17,7 @@ void TOILE_KERNEL(toile_convert_springs)(const double *record, int begin, int en
 void TOILE_KERNEL(toile_gather)(const toile_assembly *a, int chunk, double *b);
 void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double *x, double *y);
 void TOILE_KERNEL(toile_multiply_spill)(const toile_matrix *a, int chunk, double *y);
+void TOILE_KERNEL(toile_multiply_row)(const toile_assembly *a, const toile_matrix *matrix, int i, const double *x, double *y);
 void TOILE_KERNEL(toile_mpcg)(toile_solve *solve);
 
 #endif

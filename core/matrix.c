@@ -14,10 +14,12 @@ TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, double B[9]) {
     for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++)
         add_spring(a, p->spring_code[k], 1, B);
     if (!a->model->springs_used) {
+        toile_sum sum = {0};
         for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++)
-            add_triangle(a, p->triangle_code[k], B);
+            add_triangle(a, p->triangle_code[k], &sum);
         for (int k = p->hinge_begin[i]; k < p->hinge_begin[i + 1]; k++)
-            add_hinge(a, p->hinge_code[k], B);
+            add_hinge(a, p->hinge_code[k], &sum);
+        add_sum(&sum, B);
     }
 }
 
@@ -80,6 +82,26 @@ TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix 
     store_diagonal(a, matrix, i, B);
 }
 
+/* Triangles and hinges of off-diagonal block k; O has its ties. */
+TOILE_INLINE void assemble_elements(const toile_assembly *a, int k, double O[9]) {
+    const toile_pattern *p = &a->model->pattern;
+    toile_sum sum = {0};
+    for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++)
+        add_triangle(a, p->triangle_code[t], &sum);
+    if (a->fast && a->fast->core) {
+        double core[9];
+        memcpy(core, O, sizeof core);
+        add_sum(&sum, core);
+        for (int c = 0; c < 9; c++)
+            a->fast->core[9 * (size_t)k + (size_t)c] = (float)core[c];
+    }
+    for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++)
+        add_hinge(a, p->hinge_code[e], &sum);
+    add_sum(&sum, O);
+    for (int c = 0; c < 9 && a->fast; c++)
+        a->fast->off[9 * (size_t)k + (size_t)c] = (float)O[c];
+}
+
 void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b) {
     const toile_pattern *p = &a->model->pattern;
     const toile_live *live = matrix->live;
@@ -98,22 +120,15 @@ void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matr
             v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
         }
         const int *begin = live ? live->begin : p->row_begin;
-        for (int at = begin[i]; at < begin[i + 1] && !a->diagonal_only; at++) {
+        for (int at = begin[i]; at < begin[i + 1] && !(springs && a->diagonal_only); at++) {
             int k = toile_live_block(live, at);
             double O[9] = {0};
             for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
                 add_spring(a, p->spring_code[s], -1, O);
-            if (!springs) {
-                for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++)
-                    add_triangle(a, p->triangle_code[t], O);
-                for (int c = 0; c < 9 && a->fast && a->fast->core; c++)
-                    a->fast->core[9 * (size_t)k + (size_t)c] = (float)O[c];
-                for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++)
-                    add_hinge(a, p->hinge_code[e], O);
-                for (int c = 0; c < 9 && a->fast; c++)
-                    a->fast->off[9 * (size_t)k + (size_t)c] = (float)O[c];
-            }
-            memcpy(matrix->off + 9 * (size_t)k, O, sizeof O);
+            if (!springs)
+                assemble_elements(a, k, O);
+            if (!a->diagonal_only)
+                memcpy(matrix->off + 9 * (size_t)k, O, sizeof O);
         }
     }
 }
@@ -132,6 +147,58 @@ void TOILE_KERNEL(toile_gather)(const toile_assembly *a, int chunk, double *b) {
     const toile_pattern *p = &a->model->pattern;
     for (int i = p->chunk_begin[chunk]; i < p->chunk_begin[chunk + 1]; i++)
         v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
+}
+
+/* H x for the six numbers of a symmetric H. */
+TOILE_INLINE v4 even_times(const double *H, v4 x) {
+    return (v4){H[0] * x[0] + H[1] * x[1] + H[2] * x[2], H[1] * x[0] + H[3] * x[1] + H[4] * x[2],
+                H[2] * x[0] + H[4] * x[1] + H[5] * x[2], 0};
+}
+
+/* What the other corners of a triangle do to corner p. */
+TOILE_INLINE v4 pull_triangle(const toile_assembly *a, int code, const double *x) {
+    const toile_triangles *all = &a->model->triangles;
+    int t = code >> 4, p = code & 3;
+    const double *c = all->corner + 6 * (size_t)t, *r = a->triangle + (size_t)t * TOILE_TRIANGLE_RECORD, *H = r + 18;
+    v4 u = v4_set(0), v = u;
+    for (int q = 0; q < 3; q++)
+        if (q != p) {
+            v4 xq = v4_load(x + 4 * (size_t)all->vertex[q][t]);
+            u += v4_set(c[q]) * xq;
+            v += v4_set(c[q + 3]) * xq;
+        }
+    v4 Hv = {H[0] * v[0] + H[1] * v[1] + H[2] * v[2], H[3] * v[0] + H[4] * v[1] + H[5] * v[2],
+             H[6] * v[0] + H[7] * v[1] + H[8] * v[2], 0};
+    v4 Hu = v4_row(H) * v4_set(u[0]) + v4_row(H + 3) * v4_set(u[1]) + v4_row(H + 6) * v4_set(u[2]);
+    return v4_set(c[p]) * (even_times(r + 6, u) + Hv) + v4_set(c[p + 3]) * (Hu + even_times(r + 12, v));
+}
+
+TOILE_INLINE v4 pull_hinge(const toile_assembly *a, int code, const double *x) {
+    int e = code >> 4, p = code & 3;
+    const double *r = a->hinge + (size_t)e * TOILE_HINGE_RECORD;
+    double turn = 0;
+    for (int q = 0; q < 4; q++)
+        if (q != p)
+            turn += v4_sum(v4_row(r + 3 * q) * v4_load(x + 4 * (size_t)a->model->hinges.vertex[q][e]));
+    return v4_set(r[13] * turn) * v4_row(r + 3 * p);
+}
+
+void TOILE_KERNEL(toile_multiply_row)(const toile_assembly *a, const toile_matrix *matrix, int i, const double *x, double *y) {
+    const toile_pattern *p = &a->model->pattern;
+    v4 sum = block_times(matrix->diagonal + 12 * (size_t)i, v4_load(x + 4 * (size_t)i));
+    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
+        int s = p->spring_code[k] >> 1, other = a->model->springs.vertex[!(p->spring_code[k] & 1)][s];
+        const double *r = a->spring + (size_t)s * TOILE_SPRING_RECORD;
+        v4 u = v4_row(r), xj = v4_load(x + 4 * (size_t)other);
+        sum -= v4_set(r[3] * v4_sum(u * xj)) * u + v4_set(r[4]) * xj;
+    }
+    if (!a->model->springs_used) {
+        for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++)
+            sum += pull_triangle(a, p->triangle_code[k], x);
+        for (int k = p->hinge_begin[i]; k < p->hinge_begin[i + 1]; k++)
+            sum += pull_hinge(a, p->hinge_code[k], x);
+    }
+    v4_store(y + 4 * (size_t)i, sum);
 }
 
 TOILE_INLINE void multiply_chunk(const toile_matrix *a, const toile_live *live, int chunk, const double *x, double *y) {

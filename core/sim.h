@@ -176,6 +176,9 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h);
 
 /* solve.c: A dv = b from the guess in work.solution; constraint impulses A dv - b in work.r. False if it did not converge. */
 bool toile_solve_step(toile_sim *sim, double h);
+/* Below this relative error single precision needs help: the residual is made anew in double and the rest solved for. */
+#define TOILE_SINGLE_PRECISION 1e-3
+
 /* Is the fast solver's picture of the system (fast.h) wanted? */
 static inline bool toile_solves_fast(const toile_settings *s) {
     return !s->decompose && (s->linear_solver == TOILE_SOLVER_AUTO || (s->linear_solver == TOILE_SOLVER_MPCG &&

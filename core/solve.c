@@ -11,8 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Below this relative error single precision needs help: the residual is made anew in double and the rest solved for. */
-#define SINGLE_PRECISION 1e-3
 #define REFINEMENTS_MAX 20
 
 /* The thesis stops at tol^2 = 0.01 dt (section 5.4). */
@@ -42,10 +40,24 @@ static void add_couplings(toile_sim *sim, const double *x, double *y) {
         toile_couplings_add_rows(couplings, c, x, y);
 }
 
+/* The blocks that the fast solver does without. */
+static void assemble_all(toile_sim *sim) {
+    toile_work *w = &sim->work;
+    if (!w->assembly.diagonal_only)
+        return;
+    w->assembly.diagonal_only = false;
+    for (int c = 0; c < sim->model->pattern.chunk_count; c++)
+        sim->kernels->assemble(&w->assembly, c, &w->matrix, w->q);
+    if (sim->self.couplings.count)
+        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, w->assembly.fast ? w->fast.diagonal : NULL, w->q);
+}
+
 /* y = A x in double, from the springs' records or the assembled blocks. */
 static void multiply(toile_sim *sim, const double *x, double *y) {
     toile_work *w = &sim->work;
     int chunks = sim->model->pattern.chunk_count;
+    if (!sim->model->springs_used)
+        assemble_all(sim);
     if (!w->assembly.diagonal_only) {
         toile_multiply(sim->kernels, &w->matrix, x, y, sim->threads);
     } else {
@@ -145,7 +157,7 @@ static void find_impulses(toile_sim *sim, toile_system *system) {
         return;
     if (w->assembly.diagonal_only) {
         for (int k = 0; k < c->count; k++)
-            sim->kernels->fast_multiply_row(&w->fast, &w->matrix, w->spring, c->particle[k], w->solution, w->r);
+            sim->kernels->multiply_row(&w->assembly, &w->matrix, c->particle[k], w->solution, w->r);
         add_couplings(sim, w->solution, w->r);
         system->row_multiplies += c->count;
     } else {
@@ -185,11 +197,11 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
                           .residual = w->r,
                           .x = w->solution,
                           .tolerance = out->tolerance,
-                          .reduction = SINGLE_PRECISION,
+                          .reduction = TOILE_SINGLE_PRECISION,
                           .threads = sim->threads};
     int products = 1;
     double gained = INFINITY;
-    if (out->tolerance >= SINGLE_PRECISION) {
+    if (out->tolerance >= TOILE_SINGLE_PRECISION) {
         sim->kernels->fast_guess(&job);
     } else {
         guess(sim);
@@ -213,18 +225,6 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
     sim->state.shift = job.shift <= TOILE_SHIFT_LAST ? job.shift : 0;
     out->row_multiplies = (int64_t)products * sim->model->particle_count;
     return out->converged = job.converged;
-}
-
-/* The blocks that the fast solver does without. */
-static void assemble_all(toile_sim *sim) {
-    toile_work *w = &sim->work;
-    if (!w->assembly.diagonal_only)
-        return;
-    w->assembly.diagonal_only = false;
-    for (int c = 0; c < sim->model->pattern.chunk_count; c++)
-        sim->kernels->assemble(&w->assembly, c, &w->matrix, w->q);
-    if (sim->self.couplings.count)
-        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, NULL, w->q);
 }
 
 static bool solve_directly(toile_sim *sim, toile_system *system) {

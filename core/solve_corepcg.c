@@ -42,8 +42,10 @@ static void core_block(const toile_assembly *a, int k, double B[9]) {
         if (is_core_spring(m, p->spring_code[e]))
             add_spring(a, p->spring_code[e], -1, B);
     if (!m->springs_used) {
+        toile_sum sum = {0};
         for (int e = p->triangle_begin[block]; e < p->triangle_begin[block + 1]; e++)
-            add_triangle(a, p->triangle_code[e], B);
+            add_triangle(a, p->triangle_code[e], &sum);
+        add_sum(&sum, B);
     }
 }
 
