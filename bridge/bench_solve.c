@@ -334,8 +334,9 @@ bool bench_step_parts(bench_case *c, const bench_system *system, double *evaluat
             sim->kernels->springs(&at, 0, m->springs.padded, w->spring);
         } else {
             sim->kernels->triangles(&at, 0, m->triangles.padded, w->triangle);
-            sim->kernels->hinges(&at, 0, m->hinges.padded, w->hinge);
-            sim->kernels->moments(m, 0, m->hinges.padded, w->hinge);
+            sim->kernels->hinges(&at, 0, m->hinges.padded, w->bend, w->hinge);
+            for (int pass = 0; pass < m->hinges.passes; pass++)
+                sim->kernels->moments(m, pass, 0, m->hinges.padded, w->bend, w->hinge);
         }
         t[1] = bench_cpu();
         if (m->springs_used)

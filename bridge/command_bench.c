@@ -151,8 +151,9 @@ static void measure_parts(bench *b, const char *model, int n) {
         } else {
             k->triangles(&at, 0, m->triangles.padded, work->triangle);
             t[1] = toile_clock();
-            k->hinges(&at, 0, m->hinges.padded, work->hinge);
-            k->moments(m, 0, m->hinges.padded, work->hinge);
+            k->hinges(&at, 0, m->hinges.padded, work->bend, work->hinge);
+            for (int pass = 0; pass < m->hinges.passes; pass++)
+                k->moments(m, pass, 0, m->hinges.padded, work->bend, work->hinge);
             t[2] = toile_clock();
         }
         for (int c = 0; c < m->pattern.chunk_count; c++)

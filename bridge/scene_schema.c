@@ -461,7 +461,7 @@ static const rule GARMENT = {
          "Whether the folds of the file are at rest; else flat is"},
         SHAPING_MEMBERS,
         {"place", &PLACE, false, NULL, "Where it starts"},
-        {"layer", &LAYER, false, "0", "Garments of a higher layer lie over those of lower ones"},
+        {"layer", &LAYER, false, "0", "Garments of a higher layer lie over those of lower ones: tangled ones are pulled to their sides"},
         {0}},
     .demands = (const demand[]){
         {EXACTLY_ONE, {"grid", "obj", "abc", "mesh", "panels[]"}},

@@ -126,8 +126,9 @@ typedef struct drape {
     int folds;
 } drape;
 
-enum { PIXELS = 680, ANGLES = 360 };
+enum { PIXELS = 680, ANGLES = 360, SMOOTH = 3 /* degrees to either side */ };
 #define PIXEL 0.0005
+#define RISE 0.002 /* m */
 
 static bool covers(const double *a, const double *b, const double *c, double x, double y) {
     double p = (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]),
@@ -136,10 +137,35 @@ static bool covers(const double *a, const double *b, const double *c, double x, 
     return (p >= 0 && q >= 0 && r >= 0) || (p <= 0 && q <= 0 && r <= 0);
 }
 
+/* Folds as they are counted on the shadow: maxima of its outline that stand out by RISE from the minima on both sides. (Its
+ * strongest harmonic instead tells 2 of a cloth that is stiffer one way, whose shadow is an ellipse with folds on it.) */
+static int count_folds(const double rim[ANGLES]) {
+    double smooth[ANGLES];
+    int first = 0, count = 0;
+    for (int a = 0; a < ANGLES; a++) {
+        smooth[a] = 0;
+        for (int k = -SMOOTH; k <= SMOOTH; k++)
+            smooth[a] += rim[(a + k + ANGLES) % ANGLES] / (2 * SMOOTH + 1);
+        first = smooth[a] < smooth[first] ? a : first;
+    }
+    double turn = smooth[first]; /* the least since the last maximum, or the most since the last minimum */
+    bool rising = false;
+    for (int a = 1; a <= ANGLES; a++) {
+        double now = smooth[(first + a) % ANGLES];
+        turn = rising ? fmax(turn, now) : fmin(turn, now);
+        if (rising ? now < turn - RISE : now > turn + RISE) {
+            count += rising;
+            rising = !rising;
+            turn = now;
+        }
+    }
+    return count;
+}
+
 static drape measure(const disc *d, const double *x) {
     drape out = {NAN, 0};
     unsigned char *dark = calloc(PIXELS * PIXELS, 1);
-    double rim[ANGLES] = {0}, best = 0, area = 0;
+    double rim[ANGLES] = {0}, area = 0;
     if (!dark)
         return out;
     for (int t = 0; t < d->faces; t++) {
@@ -169,14 +195,7 @@ static drape measure(const disc *d, const double *x) {
         if (on)
             rim[angle] = fmax(rim[angle], r);
     }
-    /* folds: the strongest harmonic of the shadow's outline */
-    for (int h = 2; h <= 20; h++) {
-        double re = 0, im = 0;
-        for (int a = 0; a < ANGLES; a++)
-            re += rim[a] * cos(2 * PI * h * a / ANGLES), im += rim[a] * sin(2 * PI * h * a / ANGLES);
-        if (re * re + im * im > best)
-            best = re * re + im * im, out.folds = h;
-    }
+    out.folds = count_folds(rim);
     out.coefficient = 100 * (area - PI * SUPPORT * SUPPORT) / (PI * (RADIUS * RADIUS - SUPPORT * SUPPORT));
     free(dark);
     return out;

@@ -41,11 +41,13 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
     bool ok = true;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         bool unused = springs ? fields[i].field == &f->off || fields[i].field == &f->core
-                              : fields[i].field == &f->spring || fields[i].field == &f->link || fields[i].field == &f->inertia;
+                              : fields[i].field == &f->spring || fields[i].field == &f->link || fields[i].field == &f->inertia ||
+                                    (fp->bends && fields[i].field == &f->core);
         ok = ok && (unused || (*fields[i].field = toile_alloc(memory, fields[i].count, sizeof(float))));
     }
     ok = ok && (f->constraint_of = toile_alloc(memory, n, sizeof(int)));
-    return ok && (f->partial = toile_alloc(memory, 5 * (size_t)p->chunk_count, sizeof(double)));
+    ok = ok && (f->partial = toile_alloc(memory, 5 * (size_t)p->chunk_count, sizeof(double)));
+    return ok && toile_coarse_make(memory, m, &f->coarse);
 }
 
 void toile_fast_free(toile_memory *memory, toile_fast *f) {
@@ -54,6 +56,7 @@ void toile_fast_free(toile_memory *memory, toile_fast *f) {
                       f->constraint_of, f->partial};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);
+    toile_coarse_free(memory, &f->coarse);
     toile_fast_pattern_free(memory, &f->pattern);
     memset(f, 0, sizeof *f);
 }

@@ -2,8 +2,9 @@
  *
  * Springs are multiplied connection by connection (4 numbers each, no matrix is assembled), triangles as 3x3 blocks of the
  * upper half. The preconditioner is a block incomplete Cholesky factor of the matrix core (Ye et al.): stretch connections, with
- * shear where that is stiff, or triangles without hinges, plus the diagonal of everything; built from elements so that it is
- * positive definite. Fill of level 1 is kept but on chains of stretch.
+ * shear where that is stiff, or triangles; bends where they are stiff; plus the diagonal of everything; built from elements so that
+ * it is positive definite. Fill of level 1 is kept but on chains of stretch and beside bends. What is far is left to a coarse level
+ * (fast_coarse.h).
  *
  * Order decides what such a factor is worth. Rows are numbered by reverse Cuthill-McKee over the edges (model.c), so that
  * chains of stretch are eliminated from end to end. Two streams of rows run towards each other, one from each end, so that
@@ -12,6 +13,7 @@
 #define TOILE_FAST_H
 
 #include "coupling.h"
+#include "fast_coarse.h"
 #include "kernels.h"
 
 enum { TOILE_STREAMS = 2 };
@@ -20,6 +22,8 @@ enum { TOILE_STREAMS = 2 };
  * stream_begin[s + 1]), the rows in the middle are the last. */
 typedef struct toile_fast_pattern {
     int n, off_count, update_count;
+    bool bends;         /* are bends in the core? */
+    bool filled;        /* has the factor fill of level 1? */
     int stream_begin[TOILE_STREAMS + 2];
     int *row;           /* of each position, (n) */
     int *begin;         /* first later neighbour of each position, (n + 1) */
@@ -43,7 +47,7 @@ typedef struct toile_fast {
     float *link;        /* the same in the order of the half links */
     float *inertia;     /* springs: the diagonal without them, rows of four, (n x 12) */
     float *off;         /* triangles: off-diagonal blocks of the matrix, 9 each and 3 more */
-    float *core;        /* triangles: the same without the hinges' part */
+    float *core;        /* triangles: the same without the hinges' part; null if the factor wants that too */
     const toile_live *live; /* triangles: blocks that are not 0; null: any may be something */
     float *diagonal;    /* rows of four, (n x 12) */
     float *spill;
@@ -56,6 +60,7 @@ typedef struct toile_fast {
     float *b, *e, *r, *p, *s, *q; /* (n x 4) */
     double *partial;    /* (5 x chunks) */
     bool sound[TOILE_STREAMS + 1]; /* did the factor of each stream succeed? */
+    toile_coarse coarse;
 } toile_fast;
 
 /* Raises of the diagonal, relative: none, and dropped fill is made up for; all but none, and it is not; and so on. Beyond the

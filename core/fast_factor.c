@@ -73,7 +73,7 @@ TOILE_INLINE block source_block(const toile_fast *f, int k) {
     if (p->source_begin[k] == p->source_begin[k + 1])
         return (block){{f4_set(0), f4_set(0), f4_set(0)}};
     int source = p->source[p->source_begin[k]];
-    const float *O = f->core + 9 * (size_t)(source < 0 ? -1 - source : source);
+    const float *O = (f->core ? f->core : f->off) + 9 * (size_t)(source < 0 ? -1 - source : source);
     if (source >= 0)
         return (block){{f4_clean(f4_loose(O)), f4_clean(f4_loose(O + 3)), f4_clean(f4_loose(O + 6))}};
     return (block){{(f4){O[0], O[3], O[6], 0}, (f4){O[1], O[4], O[7], 0}, (f4){O[2], O[5], O[8], 0}}};
@@ -122,14 +122,19 @@ TOILE_INLINE float *target_of(const toile_fast *f, int stream, int target) {
     return stream == 1 && k >= first ? f->meet_off + 12 * (size_t)(k - first) : f->work_off + 12 * (size_t)k;
 }
 
-/* Fill X' W between two rows that the pattern has no block for: most of it is taken off both diagonals instead, so that the
- * factor keeps what the matrix does to cloth that moves as a whole (Gustafsson 1978, relaxed). 0.8 cuts iterations on regular
- * triangles by a third (measured: 0, 0.5, 0.8, 0.9, 0.95). Where a pivot fails for it, all is done again without. */
-#define FILL_KEPT 0.8f
-TOILE_INLINE void add_to_diagonals(const toile_fast *f, int stream, int i, int j, block X, block W) {
+/* Fill -X' W between two rows that the pattern has no block for is put on both diagonals instead, so that the factor keeps what
+ * the matrix does to cloth that moves as a whole (Gustafsson 1978, relaxed): all of what adds to them, which makes up for what
+ * the factor loses and can only make it more definite, and half of what takes off (measured 0, 0.5, 0.8, 0.9 beside the coarse
+ * level; without that, more is better). Where a pivot fails for it all is done again without; in a pattern without fill, where
+ * more is dropped, only without what takes off. */
+#define FILL_KEPT 0.5f
+TOILE_INLINE void add_to_diagonals(const toile_fast *f, int stream, int i, int j, block X, block W, bool plain) {
     block F = minus_transposed_times((block){{f4_set(0), f4_set(0), f4_set(0)}}, X, W);
     float xy = 0.5f * (F.r[0][1] + F.r[1][0]), xz = 0.5f * (F.r[0][2] + F.r[2][0]), yz = 0.5f * (F.r[1][2] + F.r[2][1]);
-    f4 kept = f4_set(FILL_KEPT);
+    bool adds = F.r[0][0] + F.r[1][1] + F.r[2][2] > 0;
+    if (plain && (f->pattern.filled || !adds))
+        return;
+    f4 kept = f4_set(adds ? 1 : FILL_KEPT);
     float *rows[2] = {target_of(f, stream, i), target_of(f, stream, j)};
     for (int k = 0; k < 2; k++) {
         block D = load_block(rows[k]);
@@ -174,9 +179,7 @@ bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraint
             for (int u = p->update_begin[k]; u < p->update_begin[k + 1]; u++) {
                 block X = load_block(f->work_off + 12 * (size_t)p->update_with[u]);
                 if (p->update_target[u] < 0) {
-                    if (shift > 0)
-                        continue;
-                    add_to_diagonals(f, stream, p->column[p->update_with[u]], p->column[k], X, W);
+                    add_to_diagonals(f, stream, p->column[p->update_with[u]], p->column[k], X, W, shift > 0);
                     continue;
                 }
                 float *T = target_of(f, stream, p->update_target[u]);

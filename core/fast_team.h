@@ -75,21 +75,35 @@ TOILE_INLINE void pull_couplings_single(const toile_couplings *c, const team *te
                                     toile_share(c->count, team->thread + 1, team->threads), x);
 }
 
-/* q = P^-1 q in place. */
-static inline void precondition(const toile_fast *f, const team *team) {
+/* q = P^-1 q in place. If r, which q is a copy of, is given, the shifts of the patches are found beside it, to be added. */
+static inline void precondition(const toile_fast *f, const float *r, const team *team) {
+    const toile_coarse *coarse = r && f->coarse.sound ? &f->coarse : NULL;
+    if (coarse)
+        toile_coarse_restrict(coarse, r, toile_share(coarse->count, team->thread, team->threads),
+                              toile_share(coarse->count, team->thread + 1, team->threads));
     FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_forward)(f, s, f->q);
     toile_barrier_wait(team->barrier);
     if (team->thread == 0) {
         TOILE_KERNEL(toile_fast_forward)(f, TOILE_STREAMS, f->q);
         TOILE_KERNEL(toile_fast_backward)(f, TOILE_STREAMS, f->q);
     }
+    if (coarse && team->thread == team->threads - 1)
+        toile_coarse_solve(coarse);
     toile_barrier_wait(team->barrier);
     FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_backward)(f, s, f->q);
     toile_barrier_wait(team->barrier);
 }
 
+/* What the coarse level says of a chunk's rows. */
+TOILE_INLINE void add_shifts(const toile_fast *f, const toile_pattern *pattern, int chunk, float *q) {
+    const toile_coarse *coarse = &f->coarse;
+    for (int i = pattern->chunk_begin[chunk]; i < pattern->chunk_begin[chunk + 1] && coarse->sound; i++)
+        f4_store(q + 4 * (size_t)i, f4_load(q + 4 * (size_t)i) + f4_load(coarse->shift + 4 * (size_t)coarse->patch[i]));
+}
+
 /* Factors; the shift goes up until no pivot fails. f->sound[TOILE_STREAMS] says whether one held. */
-static inline void prepare(toile_fast *f, const toile_constraints *constraints, double *shift, const team *team) {
+static inline void prepare(toile_fast *f, const toile_pattern *pattern, const toile_constraints *constraints, double *shift,
+                           const team *team) {
     int n = f->pattern.n, mine = team->chunk_begin, mine_end = team->chunk_end;
     for (int i = (int)((int64_t)n * team->thread / team->threads); i < (int)((int64_t)n * (team->thread + 1) / team->threads); i++)
         f->constraint_of[i] = -1;
@@ -98,6 +112,11 @@ static inline void prepare(toile_fast *f, const toile_constraints *constraints, 
         for (int k = constraints->chunk_begin[c]; k < constraints->chunk_begin[c + 1]; k++)
             f->constraint_of[constraints->particle[k]] = k;
     toile_barrier_wait(team->barrier);
+    toile_coarse_gather(f, pattern, constraints, toile_share(f->coarse.count, team->thread, team->threads),
+                        toile_share(f->coarse.count, team->thread + 1, team->threads));
+    toile_barrier_wait(team->barrier);
+    if (team->thread == team->threads - 1)
+        toile_coarse_factor(&f->coarse);
     for (double raise = *shift; raise <= TOILE_SHIFT_LAST; raise = toile_shift_after(raise)) {
         FOR_MY_STREAMS(s) f->sound[s] = TOILE_KERNEL(toile_fast_factor)(f, constraints, raise, s);
         toile_barrier_wait(team->barrier);

@@ -1,13 +1,12 @@
 /* Bending of hinges, eight at a time (Baraff-Witkin 1998, 4.3, 4.5; plain form of the angle: force_plain.c), in two
- * passes: the angle and gradient of each hinge, then its moment, which depends on the angles of its partners (model.c).
+ * stages: the angle and gradient of each hinge, then all moments together in passes over the hinges (hinge.c).
  *
- * force = -moment grad theta, moment = sum of coupling (theta - rest + tau dtheta/dt). The matrix gets bound grad grad':
- * the couplings' diagonal bound is no softer than they are, keeps the matrix as narrow as hinges one by one, and errs on
- * the side of stability; the second derivative of theta is indefinite and left out. So a hinge is its gradient and two
- * numbers. */
+ * force = -moment grad theta, S moment = theta - rest + tau dtheta/dt. The matrix gets bound grad grad': the diagonal bound is
+ * no softer than the moments, keeps the matrix as narrow as hinges one by one, and errs on the side of stability; the second
+ * derivative of theta is indefinite and left out. So a hinge is its gradient and two numbers. */
 #include "kernels_table.h"
 
-void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, double *record) {
+void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, double *bends, double *record) {
     const toile_hinges *t = &at->model->hinges;
     const double *x = at->x, *v = at->v, *d = at->d;
     v8 h = v8_set(at->h), tiny = v8_set(1e-30);
@@ -49,17 +48,34 @@ void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, 
                 to[3 * c + 2] = g[c].z[l];
             }
             to[13] = factor[l];
-            to[14] = bend[l];
         }
+        memcpy(bends + e, &bend, sizeof bend);
     }
 }
 
-void TOILE_KERNEL(toile_moments)(const toile_model *m, int begin, int end, double *record) {
+/* One pass of Chebyshev's iteration. Moments go to and fro between two arrays of their own: as numbers of the records they would
+ * bring all of these from memory in every pass. */
+void TOILE_KERNEL(toile_moments)(const toile_model *m, int pass, int begin, int end, double *bends, double *record) {
     const toile_hinges *t = &m->hinges;
-    for (int e = begin; e < end; e++) {
-        double moment = 0;
-        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
-            moment -= t->coupling[k][e] * record[(size_t)t->partner[k][e] * TOILE_HINGE_RECORD + 14];
-        record[(size_t)e * TOILE_HINGE_RECORD + 12] = moment;
+    const double *bend = bends, *stiffness = t->stiffness;
+    int even = pass % 2;
+    double *to = bends + (1 + even) * t->padded, relax = t->relax[pass], carry = t->carry[pass];
+    const double *from = bends + (2 - even) * t->padded;
+    if (pass == 0) {
+#pragma omp simd
+        for (int e = begin; e < end; e++)
+            to[e] = -relax * stiffness[e] * bend[e];
+    } else {
+        const int *p0 = t->partner[0], *p1 = t->partner[1], *p2 = t->partner[2], *p3 = t->partner[3];
+        const double *s0 = t->share[0], *s1 = t->share[1], *s2 = t->share[2], *s3 = t->share[3];
+        double known = pass > 1;
+#pragma omp simd
+        for (int e = begin; e < end; e++) {
+            double left = -stiffness[e] * bend[e] - from[e];
+            left -= s0[e] * from[p0[e]] + s1[e] * from[p1[e]] + s2[e] * from[p2[e]] + s3[e] * from[p3[e]];
+            to[e] = from[e] + carry * (from[e] - known * to[e]) + relax * left;
+        }
     }
+    for (int e = begin; pass == t->passes - 1 && e < end; e++)
+        record[(size_t)e * TOILE_HINGE_RECORD + 12] = to[e];
 }

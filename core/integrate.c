@@ -130,13 +130,14 @@ void toile_evaluate_at(toile_sim *sim, const double *x, const double *v, double 
             k->triangles(&at, e, END(triangles), w->triangle);
 #pragma omp for schedule(static) nowait
         for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
-            k->hinges(&at, e, END(hinges), w->hinge);
+            k->hinges(&at, e, END(hinges), w->bend, w->hinge);
 #pragma omp for schedule(static)
         for (int e = 0; e < springs; e += ELEMENT_BLOCK)
             k->springs(&at, e, END(springs), w->spring);
-#pragma omp for schedule(static) nowait
-        for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
-            k->moments(m, e, END(hinges), w->hinge);
+        for (int pass = 0; pass < m->hinges.passes; pass++)
+#pragma omp for schedule(static)
+            for (int e = 0; e < hinges; e += ELEMENT_BLOCK)
+                k->moments(m, pass, e, END(hinges), w->bend, w->hinge);
     }
 }
 

@@ -3,7 +3,7 @@
  *
  * Element outputs, one record per element:
  *   triangle  G_u(3) G_v(3)  H_uu(6) H_vv(6) H_uv(9), padded to 28
- *   hinge     gradient(12)  moment  factor  bend, padded to 16
+ *   hinge     gradient(12)  moment  factor  bend  moment of another pass
  *   spring    direction(3)  along  across  G(3)
  * where G is force + (d force / d x) d with d = h v + y, the bracket of Baraff-Witkin eq. 18, and H what the element
  * adds to A = M - h df/dv - h^2 df/dx, positive semi-definite by construction. Of an element that is treated explicitly
@@ -87,9 +87,10 @@ typedef struct toile_kernels {
     const char *name;
     /* elements [begin, end), multiples of 8 */
     void (*triangles)(const toile_evaluation *at, int begin, int end, double *record);
-    void (*hinges)(const toile_evaluation *at, int begin, int end, double *record);
-    /* after all hinges: their moments */
-    void (*moments)(const toile_model *m, int begin, int end, double *record);
+    /* bends: angles less rest, and room for moments, see sim.h */
+    void (*hinges)(const toile_evaluation *at, int begin, int end, double *bends, double *record);
+    /* after all hinges: their moments, in passes [0, passes of the model's hinges), each after all of the one before */
+    void (*moments)(const toile_model *m, int pass, int begin, int end, double *bends, double *record);
     void (*springs)(const toile_evaluation *at, int begin, int end, double *record);
     /* stretch of each triangle in u and v, or of each stretch spring: largest change against `before` and largest
      * value; `now` receives the values. Elements [begin, end). Growth from u to o above rest counts as

@@ -44,10 +44,10 @@ static bool is_live(const toile_model *m, const toile_stability *s, int block) {
 
 static void bury(toile_work *w, int k) {
     memset(w->matrix.off + 9 * (size_t)k, 0, 9 * sizeof(double));
-    if (w->fast.off) {
+    if (w->fast.off)
         memset(w->fast.off + 9 * (size_t)k, 0, 9 * sizeof(float));
+    if (w->fast.core)
         memset(w->fast.core + 9 * (size_t)k, 0, 9 * sizeof(float));
-    }
 }
 
 void toile_live_list(toile_sim *sim) {

@@ -106,7 +106,7 @@ void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matr
             if (!springs) {
                 for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++)
                     add_triangle(a, p->triangle_code[t], O);
-                for (int c = 0; c < 9 && a->fast; c++)
+                for (int c = 0; c < 9 && a->fast && a->fast->core; c++)
                     a->fast->core[9 * (size_t)k + (size_t)c] = (float)O[c];
                 for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++)
                     add_hinge(a, p->hinge_code[e], O);

@@ -4,8 +4,8 @@
  * Stiffness per element
  *   triangle  stiffness x material area: energy k/2 area (|w_u| - b_u)^2, so tension is k (|w_u| - b_u) per width on
  *             any mesh. (Baraff-Witkin's C = a(...) as printed gives a modulus proportional to the area.)
- *   hinge     coupled within each triangle so that any bent sheet has the energy B area / (2 R^2) on any mesh, see
- *             couple_triangle. (An unweighted hinge weakens under refinement.)
+ *   hinge     coupled so that any bent sheet has the energy B area / (2 R^2) and no inner forces on any mesh, see hinge.c.
+ *             (An unweighted hinge weakens under refinement.)
  *   spring    see add_springs.
  */
 #include "model.h"
@@ -692,7 +692,7 @@ static int *ints(toile_memory *memory, int count) {
     return toile_alloc(memory, (size_t)count, sizeof(int));
 }
 
-/* Pieces of material: triangles joined by edges at which their panel and their u and v agree. */
+/* Pieces of material: triangles joined by edges at which their panel and their u and v agree, up to rounding. */
 static void find_pieces(const builder *b, toile_triangles *t) {
     int *leader = t->piece; /* of each triangle; a leader leads itself and has the lowest number */
     for (int i = 0; i < t->count; i++)
@@ -701,12 +701,13 @@ static void find_pieces(const builder *b, toile_triangles *t) {
         int p = b->edges[e].triangle[0], q = b->edges[e].triangle[1];
         if (q < 0 || b->panel[p] != b->panel[q])
             continue;
-        bool same = true;
+        double apart = 0, rounding = 1e-6 * sqrt(material_area(b->uv + 6 * p));
         for (int side = 0; side < 2; side++) {
             int particle = side ? b->edges[e].b : b->edges[e].a;
             const double *of_p = corner_uv(b, p, particle), *of_q = corner_uv(b, q, particle);
-            same = same && of_p[0] == of_q[0] && of_p[1] == of_q[1];
+            apart = fmax(apart, fmax(fabs(of_p[0] - of_q[0]), fabs(of_p[1] - of_q[1])));
         }
+        bool same = apart <= rounding;
         while (same && leader[p] != p)
             p = leader[p] = leader[leader[p]];
         while (same && leader[q] != q)
@@ -786,181 +787,25 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
     return TOILE_OK;
 }
 
-/* In the material of triangle `side` of the edge: `row`, the hinge's angle on a sheet of small curvature,
- * angle = row . (k_uu, k_vv, k_uv), from the heights of its four corners; and `measure`, half of the curvature that the
- * hinge concentrates on its edge, - angle x length / 2 x n n' (n across the edge), as (uu, vv, uv). */
-static void curvature_row(const builder *b, const edge *e, bool forward, int side, double row[3], double measure[3]) {
-    double along[2], away[2], p[4][2] = {{0}}, length = 0;
-    for (int k = 0; k < 2; k++) { /* both third corners in the frame of the edge; p holds those of `side` */
-        int t = e->triangle[k];
-        const double *scale = b->scale + 2 * t;
-        const double *uv[3] = {corner_uv(b, t, forward ? e->a : e->b), corner_uv(b, t, forward ? e->b : e->a),
-                               corner_uv(b, t, e->opposite[k])};
-        double q[3][2];
-        for (int c = 0; c < 3; c++) {
-            q[c][0] = uv[c][0] * scale[0];
-            q[c][1] = uv[c][1] * scale[1];
-        }
-        double ex = q[1][0] - q[0][0], ey = q[1][1] - q[0][1], l = hypot(ex, ey);
-        double ox = q[2][0] - q[0][0], oy = q[2][1] - q[0][1];
-        along[k] = (ox * ex + oy * ey) / l;
-        away[k] = fabs(ox * ey - oy * ex) / l;
-        if (k == side) {
-            memcpy(p, q, sizeof q);
-            length = l;
-        }
-    }
-    /* the far corner, unfolded to the other side of the edge */
-    double ex = (p[1][0] - p[0][0]) / length, ey = (p[1][1] - p[0][1]) / length;
-    double nx = (p[2][0] - p[0][0] - along[side] * ex) / away[side], ny = (p[2][1] - p[0][1] - along[side] * ey) / away[side];
-    p[3][0] = p[0][0] + along[1 - side] * ex - away[1 - side] * nx;
-    p[3][1] = p[0][1] + along[1 - side] * ey - away[1 - side] * ny;
-    double s2 = along[side], h2 = away[side], s3 = along[1 - side], h3 = away[1 - side];
-    double g[4] = {-((s2 - length) / h2 + (s3 - length) / h3) / length, (s2 / h2 + s3 / h3) / length, -1 / h2, -1 / h3};
-    measure[0] = -0.5 * length * nx * nx;
-    measure[1] = -0.5 * length * ny * ny;
-    measure[2] = -0.5 * length * nx * ny;
-    row[0] = row[1] = row[2] = 0;
-    for (int c = 0; c < 4; c++) { /* from the first corner, so that far-off coordinates lose nothing */
-        double u = p[c][0] - p[0][0], v = p[c][1] - p[0][1];
-        row[0] += 0.5 * g[c] * u * u;
-        row[1] += 0.5 * g[c] * v * v;
-        row[2] += g[c] * u * v;
-    }
+/* Bent at 45 degrees all three curvatures are k/2: B_bias = (B_u + B_v + D_uv) / 4. A twist softer than the mean of both threads,
+ * or a thread next to nothing beside the other, would take more passes than hinge.c has. */
+static void bend_stiffness(const toile_fabric *f, double stiffness[3]) {
+    double least = fmax(1e-12, 1e-3 * fmax(f->bend_warp, f->bend_weft));
+    double u = stiffness[0] = fmax(f->bend_warp, least), v = stiffness[1] = fmax(f->bend_weft, least);
+    stiffness[2] = fmax(4 * bias_moment(f) - u - v, sqrt(u * v));
 }
 
-/* Raises the eigenvalues of a symmetric matrix to `least` (cyclic Jacobi; 12 sweeps are far more than 3 x 3 needs). */
-static void raise_eigenvalues(double a[3][3], double least) {
-    double v[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    for (int sweep = 0; sweep < 12; sweep++)
-        for (int p = 0; p < 2; p++)
-            for (int q = p + 1; q < 3; q++) {
-                if (fabs(a[p][q]) < 1e-300)
-                    continue;
-                double theta = (a[q][q] - a[p][p]) / (2 * a[p][q]);
-                double t = copysign(1, theta) / (fabs(theta) + sqrt(theta * theta + 1)), c = 1 / sqrt(t * t + 1), s = t * c;
-                for (int k = 0; k < 3; k++) {
-                    double x = a[k][p], y = a[k][q];
-                    a[k][p] = c * x - s * y, a[k][q] = s * x + c * y;
-                }
-                for (int k = 0; k < 3; k++) {
-                    double x = a[p][k], y = a[q][k], vx = v[k][p], vy = v[k][q];
-                    a[p][k] = c * x - s * y, a[q][k] = s * x + c * y;
-                    v[k][p] = c * vx - s * vy, v[k][q] = s * vx + c * vy;
-                }
-            }
-    double value[3] = {fmax(a[0][0], least), fmax(a[1][1], least), fmax(a[2][2], least)};
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            a[i][j] = v[i][0] * value[0] * v[j][0] + v[i][1] * value[1] * v[j][1] + v[i][2] * value[2] * v[j][2];
-}
-
-/* Q is kept at `least` times P or more, in the metric of P (both symmetric, P positive definite). */
-static void raise_above(double Q[3][3], const double P[3][3], double least) {
-    double L[3][3] = {{0}}, I[3][3] = {{0}}, S[3][3], T[3][3];
-    for (int i = 0; i < 3; i++) /* P = L L', I = L^-1 */
-        for (int j = 0; j <= i; j++) {
-            double sum = P[i][j];
-            for (int k = 0; k < j; k++)
-                sum -= L[i][k] * L[j][k];
-            L[i][j] = i == j ? sqrt(fmax(sum, 1e-300)) : sum / L[j][j];
-        }
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j <= i; j++) {
-            double sum = i == j;
-            for (int k = j; k < i; k++)
-                sum -= L[i][k] * I[k][j];
-            I[i][j] = sum / L[i][i];
-        }
-#define SANDWICH(A, B, R) /* R = A B A' */                                              \
-    for (int i = 0; i < 3; i++)                                                         \
-        for (int j = 0; j < 3; j++)                                                     \
-            T[i][j] = A[i][0] * B[0][j] + A[i][1] * B[1][j] + A[i][2] * B[2][j];        \
-    for (int i = 0; i < 3; i++)                                                         \
-        for (int j = 0; j < 3; j++)                                                     \
-            R[i][j] = T[i][0] * A[j][0] + T[i][1] * A[j][1] + T[i][2] * A[j][2];
-    SANDWICH(I, Q, S)
-    raise_eigenvalues(S, least);
-    SANDWICH(L, S, Q)
-#undef SANDWICH
-}
-
-static void add_coupling(toile_hinges *h, int e, int f, double value) {
-    int slot = 0;
-    if (e != f) /* a free slot still leads to the hinge itself */
-        for (slot = 1; slot < TOILE_HINGE_PARTNERS - 1 && h->partner[slot][e] != f && h->partner[slot][e] != e;)
-            slot++;
-    h->partner[slot][e] = f;
-    h->coupling[slot][e] += value;
-    h->bound[e] += fabs(value);
-}
-
-/* Couplings of the hinges of one triangle: its bending energy is angles' Q angles / 2.
- *
- * Three hinges tell the curvature k of a bent sheet exactly: angles = M k with the rows of curvature_row, and
- * area/2 k' D k, D = (B_u, B_v, 2 B_uv), is the energy of every sheet on every mesh. At a border there are fewer: the least
- * energy of all k with these angles leaves the free direction free. Both are P = area (M D^-1 M')^-1, k = D^-1 M' P angles.
- *
- * That alone is too soft where the mesh has vertices of different kinds (alternating diagonals): a pattern of them can take
- * part of the bend off the hinges, because forces of a uniformly bent sheet do not cancel. They do for k_w, the curvature
- * concentrated on the edges over the area (the distributional Hessian), which alone is too stiff in twist. On a smooth sheet
- * k_w - k has mean zero, so the cross term makes forces cancel and leaves the energy as it is:
- *   area/2 (k' D k + 2 mu k' D (k_w - k)),
- * kept at 1 - mu of P or more, which is what resists the pattern. mu = 0.95: a cantilever is about 1 % too soft at worst, the
- * rolled sheet of any mesh and direction within 2 % (tests/physics). Hinges one by one (Baraff-Witkin 4.3), however weighted,
- * are 1.5 to 3 times too stiff along a diagonal, and a cantilever of them is 17 % too soft. */
-static void couple_triangle(double rows[3][3], double measures[3][3], int count, const double stiffness[3], double area,
-                            double Q[3][3]) {
-    const double mu = 0.95;
-    double P[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, k[3][3] = {{0}}, trace = 0;
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < count; j++) {
-            P[i][j] = 0;
-            for (int c = 0; c < 3; c++)
-                P[i][j] += rows[i][c] * rows[j][c] / stiffness[c];
-            trace += i == j ? P[i][j] : 0;
-        }
-    for (int i = 0; i < 3; i++) /* the hinges of a sliver all but agree; missing ones are kept apart */
-        P[i][i] = i < count ? P[i][i] + 1e-6 * trace : 1;
-    invert_3(P);
-    for (int c = 0; c < 3; c++) /* curvature by angle, as rows over c */
-        for (int e = 0; e < count; e++)
-            for (int f = 0; f < count; f++)
-                k[c][e] += rows[f][c] * P[f][e] / stiffness[c];
-    for (int e = 0; e < 3; e++)
-        for (int f = 0; f < 3; f++) {
-            Q[e][f] = (1 - 2 * mu) * P[e][f];
-            for (int c = 0; c < 3 && e < count && f < count; c++)
-                Q[e][f] += mu * stiffness[c] * (k[c][e] * measures[f][c] + measures[e][c] * k[c][f]) / area;
-        }
-    raise_above(Q, (const double(*)[3])P, 1 - mu);
-    for (int i = 0; i < 9; i++)
-        Q[i / 3][i % 3] *= area;
-}
-
-static void make_couplings(const builder *b, toile_hinges *h, const int *hinge_edge, const int *triangle_hinge) {
+static void couple_hinges(const builder *b, toile_hinges *h, const int *triangle_hinge) {
+    toile_hinge_range range = {1, 1};
     for (int t = 0; t < b->triangle_count; t++) {
-        double rows[3][3], measures[3][3], Q[3][3];
-        int hinge[3], count = 0;
-        const toile_fabric *f = fabric_of(b, t);
-        double tiny = 1e-12, bu = fmax(f->bend_warp, tiny), bv = fmax(f->bend_weft, tiny);
-        /* Bent at 45 degrees all three curvatures are k/2: B_bias = (B_u + B_v + D_uv) / 4. A twist softer than the mean of both
-         * threads is not to be had: on alternating diagonals the bound of couple_triangle would then stiffen the roll by up to
-         * 28 % and let patterns through. */
-        double stiffness[3] = {bu, bv, fmax(4 * bias_moment(f) - bu - bv, 2 * sqrt(bu * bv))};
-        for (int c = 0; c < 3; c++) {
-            int k = triangle_hinge[3 * t + c];
-            if (k < 0)
-                continue;
-            const edge *e = &b->edges[hinge_edge[k] >> 1];
-            curvature_row(b, e, hinge_edge[k] & 1, e->triangle[0] == t ? 0 : 1, rows[count], measures[count]);
-            hinge[count++] = k;
-        }
-        couple_triangle(rows, measures, count, stiffness, material_area(b->uv + 6 * t), Q);
-        for (int i = 0; i < count; i++)
-            for (int j = 0; j < count; j++)
-                add_coupling(h, hinge[i], hinge[j], Q[i][j]);
+        double p[3][2], stiffness[3];
+        for (int c = 0; c < 3; c++) /* from the first corner, so that far-off coordinates lose nothing */
+            for (int k = 0; k < 2; k++)
+                p[c][k] = (b->uv[6 * t + 2 * c + k] - b->uv[6 * t + k]) * b->scale[2 * t + k];
+        bend_stiffness(fabric_of(b, t), stiffness);
+        toile_hinge_add(h, triangle_hinge + 3 * t, (const double(*)[2])p, stiffness, &range);
     }
+    toile_hinge_finish(h, range);
 }
 
 /* Angle of an edge in the garment as it was given. */
@@ -984,14 +829,14 @@ static toile_status make_hinges(const builder *b, toile_model *m, toile_error *e
     if (m->springs_used)
         h->count = 0;
     h->padded = round_up(h->count);
-    int *hinge_edge = ints(m->memory, h->count), *triangle_hinge = ints(m->memory, 3 * b->triangle_count);
-    bool ok = hinge_edge && triangle_hinge && (h->rest = doubles(m->memory, h->padded)) &&
-              (h->damping = doubles(m->memory, h->padded)) && (h->bound = doubles(m->memory, h->padded));
+    int *triangle_hinge = ints(m->memory, 3 * b->triangle_count);
+    bool ok = triangle_hinge && (h->rest = doubles(m->memory, h->padded)) && (h->damping = doubles(m->memory, h->padded)) &&
+              (h->stiffness = doubles(m->memory, h->padded)) && (h->bound = doubles(m->memory, h->padded));
     for (int c = 0; c < 4; c++)
         ok = (h->vertex[c] = ints(m->memory, h->padded)) && ok;
     for (int c = 0; c < TOILE_HINGE_PARTNERS; c++) {
         ok = (h->partner[c] = ints(m->memory, h->padded)) && ok;
-        ok = (h->coupling[c] = doubles(m->memory, h->padded)) && ok;
+        ok = (h->share[c] = doubles(m->memory, h->padded)) && ok;
     }
     if (!ok) {
         status = toile_fail_memory(error, "the model's hinges");
@@ -1011,7 +856,6 @@ static toile_status make_hinges(const builder *b, toile_model *m, toile_error *e
         const int *t = b->triangle + 3 * e->triangle[0];
         bool forward = (t[0] == e->a && t[1] == e->b) || (t[1] == e->a && t[2] == e->b) || (t[2] == e->a && t[0] == e->b);
         int v[4] = {forward ? e->a : e->b, forward ? e->b : e->a, e->opposite[0], e->opposite[1]};
-        hinge_edge[k] = 2 * i + forward;
         for (int side = 0; side < 2; side++)
             for (int c = 0; c < 3; c++) /* the slot of the corner across */
                 if (b->triangle[3 * e->triangle[side] + c] == e->opposite[side])
@@ -1027,9 +871,8 @@ static toile_status make_hinges(const builder *b, toile_model *m, toile_error *e
         k++;
     }
     if (h->count)
-        make_couplings(b, h, hinge_edge, triangle_hinge);
+        couple_hinges(b, h, triangle_hinge);
 out:
-    toile_free(m->memory, hinge_edge);
     toile_free(m->memory, triangle_hinge);
     return status;
 }
@@ -1525,7 +1368,7 @@ void toile_model_free(toile_model *m) {
                       t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
                       t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,
                       t->stiff_s,        t->damping,       t->corner,     t->middle,       t->piece,     h->vertex[0],    h->vertex[1],    h->vertex[2],
-                      h->vertex[3],      h->bound,         h->rest,       h->damping,      s->vertex[0],    s->vertex[1],
+                      h->vertex[3],      h->bound,         h->stiffness,  h->rest,       h->damping,      s->vertex[0],    s->vertex[1],
                       s->length,         s->stiffness,     s->damping,    p->row_begin,    p->column,       p->row_split,
                       p->chunk_begin,    p->spill_count,   p->spill_begin, p->triangle_begin, p->triangle_code,
                       p->hinge_begin,    p->hinge_code,    p->spring_begin, p->spring_code};
@@ -1533,7 +1376,7 @@ void toile_model_free(toile_model *m) {
         toile_free(m->memory, blocks[i]);
     for (int c = 0; c < TOILE_HINGE_PARTNERS; c++) {
         toile_free(m->memory, h->partner[c]);
-        toile_free(m->memory, h->coupling[c]);
+        toile_free(m->memory, h->share[c]);
     }
     toile_free(m->memory, m);
 }

@@ -7,6 +7,7 @@
 #ifndef TOILE_MODEL_H
 #define TOILE_MODEL_H
 
+#include "hinge.h"
 #include "garment.h"
 #include "settings.h"
 
@@ -32,20 +33,6 @@ typedef struct toile_triangles {
     int *piece;                    /* connected piece of one panel's material, 0 .. piece_count - 1, (count) */
     int piece_count;
 } toile_triangles;
-
-/* Two triangles on an edge x_0 x_1 with opposite vertices x_2, x_3. A hinge shares the curvature of its two triangles
- * with their other hinges, at most four: moment_e = sum over f of coupling_ef (angle_f - rest_f), see couple_triangle in
- * model.c. */
-enum { TOILE_HINGE_PARTNERS = 5 };
-typedef struct toile_hinges {
-    int count, padded;
-    int *vertex[4];
-    double *rest;                  /* rad */
-    double *damping;               /* s */
-    int *partner[TOILE_HINGE_PARTNERS];      /* the hinge itself first; unused ones lead to itself with coupling 0 */
-    double *coupling[TOILE_HINGE_PARTNERS];  /* N m per rad */
-    double *bound;                 /* sum of |coupling|: diagonal that is no softer in any mode, N m per rad */
-} toile_hinges;
 
 /* Choi-Ko connections. Elements [0, stretch_count) are stretch, up to axial_count shear, padded to axial_padded;
  * [axial_padded, axial_padded + bend_count) are bend, padded to tie_begin; from there on tie_count ties, padded to `padded`.

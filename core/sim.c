@@ -39,6 +39,7 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
                   {&w->direction, newton ? 4 * n : 0},
                   {&w->triangle, m->springs_used ? 0 : t * TOILE_TRIANGLE_RECORD},
                   {&w->hinge, (size_t)m->hinges.padded * TOILE_HINGE_RECORD},
+                  {&w->bend, 3 * (size_t)m->hinges.padded},
                   {&w->spring, (size_t)m->springs.padded * TOILE_SPRING_RECORD + 12} /* one empty */,
                   {&w->stretch, 2 * elements},
                   {&w->next_stretch, 2 * elements},
@@ -98,7 +99,7 @@ void toile_sim_free(toile_sim *sim) {
     toile_work *w = &sim->work;
     void *blocks[] = {w->next_x, w->next_v, w->solution, w->friction, w->force, w->drag, w->triangle_air, w->alter, w->ahead,
                       w->at_x, w->at_v, w->shift, w->balance, w->last_balance, w->direction,
-                      w->triangle, w->hinge, w->spring, w->stretch, w->next_stretch, w->extreme, w->matrix.diagonal,
+                      w->triangle, w->hinge, w->bend, w->spring, w->stretch, w->next_stretch, w->extreme, w->matrix.diagonal,
                       w->matrix.off, w->matrix.spill, w->b, w->r, w->p, w->s, w->q, w->inverse, w->partial,
                       w->constraints.filter, w->constraints.z, w->constraints.particle, w->constraints.chunk_begin,
                       w->found, w->held};
@@ -123,13 +124,6 @@ static void corners(const double *x, const int *const *vertex, int count, int e,
         memcpy(out[c], x + 4 * (size_t)vertex[c][e], 3 * sizeof(double));
 }
 
-/* Angle of a hinge less its rest angle. */
-static double bend_of(const toile_sim *sim, int hinge) {
-    double c[4][3];
-    corners(sim->state.x, (const int *const *)sim->model->hinges.vertex, 4, hinge, c);
-    return toile_hinge_angle((const double(*)[3])c) - sim->model->hinges.rest[hinge];
-}
-
 toile_energies toile_sim_energies(const toile_sim *sim) {
     const toile_model *m = sim->model;
     const double *x = sim->state.x;
@@ -149,13 +143,14 @@ toile_energies toile_sim_energies(const toile_sim *sim) {
         e.elastic += toile_triangle_energy(&element, (const double(*)[3])c);
     }
     const toile_hinges *h = &m->hinges;
+    double *bend = sim->work.bend, *moment = bend + h->count;
     for (int i = 0; i < h->count; i++) {
-        double own = bend_of(sim, i);
-        e.elastic += 0.5 * h->coupling[0][i] * own * own;
-        for (int k = 1; k < TOILE_HINGE_PARTNERS; k++) /* couplings are symmetric: each pair once */
-            if (h->coupling[k][i] != 0 && h->partner[k][i] < i)
-                e.elastic += own * h->coupling[k][i] * bend_of(sim, h->partner[k][i]);
+        corners(x, (const int *const *)h->vertex, 4, i, c);
+        bend[i] = toile_hinge_angle((const double(*)[3])c) - h->rest[i];
     }
+    toile_hinge_moments(h, bend, moment, moment + h->count);
+    for (int i = 0; i < h->count; i++)
+        e.elastic += 0.5 * moment[i] * bend[i];
     const toile_springs *s = &m->springs;
     for (int i = 0; i < s->tie_begin; i++) {
         toile_spring_element element = {i >= s->axial_padded, s->length[i], s->stiffness[i], s->damping[i],

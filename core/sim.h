@@ -91,6 +91,7 @@ typedef struct toile_work {
     double *direction, downhill;       /* of the last Newton iteration, and solution . balance there */
     toile_stability stability;
     double *triangle, *hinge, *spring; /* element records */
+    double *bend;                      /* of hinges: angles less rest, moments of this and the last pass, (padded x 3) */
     double *stretch, *next_stretch;    /* see kernels.h */
     double *extreme;                   /* per block of elements: largest change, largest value */
     int over[TOILE_LIMIT_MOST];        /* elements brought back (limit.c): 2 x element + direction */

@@ -42,7 +42,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
         int mine = team.chunk_begin, mine_end = team.chunk_end;
         unsigned rounding = toile_flush_tiny();
         if (job->fresh)
-            prepare(f, constraints, &job->shift, &team);
+            prepare(f, pattern, constraints, &job->shift, &team);
         double scale = largest(job, pattern, &team);
         double inverse_scale = scale > 0 ? 1 / scale : 0;
         bool sound = f->sound[TOILE_STREAMS] && scale < 1e30; /* false for NaN */
@@ -57,8 +57,9 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
         }
         toile_barrier_wait(&barrier);
         if (sound)
-            precondition(f, &team);
+            precondition(f, r, &team);
         FOR_MY_CHUNKS(c) {
+            add_shifts(f, pattern, c, q);
             filter_single(constraints, c, q);
             f4 sum = f4_set(0);
             FOR_ROWS(c, i) {
@@ -113,9 +114,10 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             toile_barrier_wait(&barrier);
             if (done)
                 break;
-            precondition(f, &team);
+            precondition(f, r, &team);
             double *sum_d = count & 1 ? sum_b : sum_a; /* in turn: another thread may still be reading the last one */
             FOR_MY_CHUNKS(c) {
+                add_shifts(f, pattern, c, q);
                 filter_single(constraints, c, q);
                 f4 sum = f4_set(0);
                 FOR_ROWS(c, i) sum += f4_load(q + i) * f4_load(r + i);

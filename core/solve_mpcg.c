@@ -31,7 +31,7 @@ static void apply_factor(const toile_solve *solve, const team *team, const doubl
         f4_store(f->q + i, (f4){(float)t[0], (float)t[1], (float)t[2], 0});
     }
     toile_barrier_wait(team->barrier);
-    precondition(f, team);
+    precondition(f, NULL, team);
     FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {
         f4 t = f4_load(f->q + i);
         v4_store(h + i, v4_set(scale) * (v4){t[0], t[1], t[2], 0});
@@ -82,7 +82,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
         team team = {&barrier, thread, threads, chunks * thread / threads, chunks * (thread + 1) / threads};
         int mine = team.chunk_begin, mine_end = team.chunk_end;
         if (solve->fast)
-            prepare(solve->fast, constraints, &shift, &team);
+            prepare(solve->fast, pattern, constraints, &shift, &team);
 
         /* b^ = S (b - A (I - S) z), and its measure in the preconditioner's norm */
         FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, z, s);

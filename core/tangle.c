@@ -2,6 +2,8 @@
  * other begins there and runs on along r. Moving the edge along r - 2 (e . r) / (e . n) n, and the triangle against it, makes
  * that line shorter (Volino and Magnenat-Thalmann, "Resolving surface collisions through intersection contour minimization",
  * 2006, section 3). Summed over all edges the contours shrink until they vanish; which side is the right one need not be known.
+ * Where it is, because the two are garments of different layers, they are pulled to their sides instead, the upper one away from the
+ * body: else a shirt that starts with most of it outside of its jacket would end over it.
  *
  * The pull is a force that brings a particle to a speed and not beyond, so that it cannot explode; particles inside a
  * solid are brought out by contact.c besides. */
@@ -91,6 +93,32 @@ static void add_pull(toile_sim *sim, int point, double weight, const double *way
     pull[3] += fabs(weight);
 }
 
+/* How far a solid can be for garments to lie over each other on it, m. */
+#define BODY_REACH 0.5
+
+/* Which way is up from a point of cloth: away from the nearest solid, or, where there is none, where the faces of the upper
+ * garment look. */
+static void outward_at(const toile_sim *sim, const double *at, const double *normal, double out[3]) {
+    double near = BODY_REACH;
+    memcpy(out, normal, 3 * sizeof *out);
+    for (int i = 0; i < sim->solid_count; i++) {
+        toile_hit hit;
+        if (!toile_solid_nearest(&sim->solids[i], at, near, near, 1, &hit) || hit.distance >= near)
+            continue;
+        near = fmax(hit.distance, 0); /* inside of one there is no nearer one */
+        memcpy(out, hit.normal, sizeof hit.normal);
+    }
+}
+
+/* Which of two triangles is of the upper garment: 1 the first, -1 the second, 0 neither. */
+static int upper_of(const toile_sim *sim, int p, int q) {
+    const toile_contact_rules *rules = &sim->rules;
+    if (!rules->any_layers || p >= sim->model->particle_count || q >= sim->model->particle_count)
+        return 0;
+    int a = rules->layer[rules->garment[p]], b = rules->layer[rules->garment[q]];
+    return (a > b) - (a < b);
+}
+
 /* Edges of triangle a that pass through triangle b. */
 static void add_edges(toile_sim *sim, int a, int b) {
     const toile_skin *skin = &sim->self.skin;
@@ -103,6 +131,7 @@ static void add_edges(toile_sim *sim, int a, int b) {
     }
     if (!normal_of(s, n_a) || !normal_of(t, n_b))
         return;
+    int upper = upper_of(sim, mine[0], its[0]);
     for (int i = 0; i < 3; i++) {
         int j = (i + 1) % 3;
         if (!passes(s[i], s[j], t, n_b, &share, weight))
@@ -120,6 +149,11 @@ static void add_edges(toile_sim *sim, int a, int b) {
         steep = copysign(fmax(fabs(steep), 0.05), steep); /* an edge that only grazes would be pulled to infinity */
         for (int k = 0; k < 3; k++)
             way[k] = side * r[k] - 2 * flat / steep * n_b[k];
+        if (upper) {
+            outward_at(sim, s[i], upper > 0 ? n_a : n_b, way);
+            for (int k = 0; k < 3; k++)
+                way[k] *= upper;
+        }
         /* long where the contour bends sharply, next to nothing where it runs straight on: then only the sum counts */
         add_pull(sim, mine[i], 1 - share, way);
         add_pull(sim, mine[j], share, way);

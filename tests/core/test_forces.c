@@ -447,8 +447,9 @@ static void evaluate_with(const toile_kernels *k, toile_sim *sim, double h) {
     toile_evaluation at = {.model = m, .x = sim->state.x, .v = sim->state.v, .d = w->ahead, .h = h, .turn = h};
     if (!m->springs_used)
         k->triangles(&at, 0, m->triangles.padded, w->triangle);
-    k->hinges(&at, 0, m->hinges.padded, w->hinge);
-    k->moments(m, 0, m->hinges.padded, w->hinge);
+    k->hinges(&at, 0, m->hinges.padded, w->bend, w->hinge);
+    for (int pass = 0; pass < m->hinges.passes; pass++)
+        k->moments(m, pass, 0, m->hinges.padded, w->bend, w->hinge);
     k->springs(&at, 0, m->springs.padded, w->spring);
     toile_assembly a = {m, h, w->triangle, w->hinge, w->spring, w->force, w->drag, NULL, false};
     for (int c = 0; c < m->pattern.chunk_count; c++)
@@ -522,7 +523,7 @@ static void plain_forces(const toile_sim *sim, const double *x, const double *v,
         ADD(t->vertex, 3, e)
     }
     const toile_hinges *h = &m->hinges;
-    double *bend = calloc((size_t)h->padded + 1, sizeof *bend);
+    double *bend = calloc(3 * (size_t)h->count + 1, sizeof *bend), *moment = bend + h->count;
     for (int e = 0; e < h->count; e++) {
         double g[4][3];
         CORNERS(h->vertex, 4, e)
@@ -532,15 +533,14 @@ static void plain_forces(const toile_sim *sim, const double *x, const double *v,
             for (int k = 0; k < 3; k++)
                 bend[e] += h->damping[e] * g[c][k] * cv[c][k];
     }
+    toile_hinge_moments(h, bend, moment, moment + h->count);
     for (int e = 0; e < h->count; e++) {
-        double g[4][3], moment = 0;
-        for (int k = 0; k < TOILE_HINGE_PARTNERS; k++)
-            moment += h->coupling[k][e] * bend[h->partner[k][e]];
+        double g[4][3];
         CORNERS(h->vertex, 4, e)
         toile_hinge_gradient((const double(*)[3])cx, g);
         for (int c = 0; c < 4; c++)
             for (int k = 0; k < 3; k++)
-                cf[c][k] = -moment * g[c][k];
+                cf[c][k] = -moment[e] * g[c][k];
         ADD(h->vertex, 4, e)
     }
     free(bend);
