@@ -137,14 +137,16 @@ def known_settings():
     return _settings
 
 
-def write(scene, folder, into, settings=None):
+def write(scene, folder, into, settings=None, world=None):
     """Writes the scene and its meshes into a folder and returns the scene's path. `folder` is what the neutral scene's
-    file names are seen from."""
+    file names are seen from, `world` (variants.py) where it is put."""
+    import variants
+    world = world or variants.World()
     os.makedirs(into, exist_ok=True)
     fps, last = scene["fps"], scene["frames"] - 1
     cloth = scene["material"]
     gap = scene["contact_gap_m"]
-    wanted = {"gravity": scene["gravity"], "contact_thickness": gap, "self_collision": "on", "self_thickness": gap,
+    wanted = {"gravity": list(world.vectors(scene["gravity"])), "contact_thickness": gap, "self_collision": "on", "self_thickness": gap,
               "self_friction": scene["friction"]["cloth_cloth"], **(settings or {})}
     made = {"toile": 1, "name": scene["name"], "fps": fps, "frames": [0, last],
             "settings": {k: v for k, v in wanted.items() if k in known_settings()},
@@ -155,12 +157,13 @@ def write(scene, folder, into, settings=None):
     for i, given in enumerate(scene["cloth"]):
         vertices, faces = load(os.path.join(folder, given["mesh"]))
         name = "cloth_%d" % i
-        save(os.path.join(into, name + ".obj"), vertices, faces, material(vertices, faces))
+        placed, order, number = world.order(vertices, faces)
+        save(os.path.join(into, name + ".obj"), placed, order, material(placed, order))
         made["garments"].append({"name": name, "fabric": "cloth", "obj": name + ".obj", **given.get("toile", {})})
-        made["pins"] += [write_pin(pin, name, pinned(pin, vertices), fps, last) for pin in given["pins"]]
+        made["pins"] += [write_pin(pin, name, number[pinned(pin, vertices)], fps, last, world) for pin in given["pins"]]
     for i, given in enumerate(scene["colliders"]):
         name = "collider_%d" % i
-        made["colliders"].append(write_collider(given, name, folder, into, fps, last))
+        made["colliders"].append(write_collider(given, name, folder, into, fps, last, world))
         made["colliders"][-1]["friction"] = scene["friction"]["cloth_collider"]
         made["colliders"][-1].update(given.get("toile", {}))
     path = os.path.join(into, "scene.json")
@@ -169,7 +172,7 @@ def write(scene, folder, into, settings=None):
     return path
 
 
-def write_pin(pin, garment, vertices, fps, last):
+def write_pin(pin, garment, vertices, fps, last, world):
     made = {"garment": garment, "select": {"vertices": [int(v) for v in vertices]}}
     begin = 0
     if "from_t" in pin:
@@ -179,24 +182,25 @@ def write_pin(pin, garment, vertices, fps, last):
         keys = []
         for frame in range(begin, last + 1):
             r, shift = pose(pin, frame / fps)
-            keys.append({"frame": frame, "translate": list(shift), "rotate": euler(r)})
-        made["motion"] = {"keys": keys, "about": list(pin.get("center", [0, 0, 0]))}
+            keys.append({"frame": frame, "translate": list(world.vectors(shift)), "rotate": euler(world.rotation(r))})
+        made["motion"] = {"keys": keys, "about": list(world.points(pin.get("center", [0, 0, 0])))}
     return made
 
 
-def write_collider(given, name, folder, into, fps, last):
+def write_collider(given, name, folder, into, fps, last, world):
     vertices, faces = load(os.path.join(folder, given["mesh"]))
     if "animation" in given:
         for frame, positions in enumerate(bodies(given, folder)[:last + 1]):
-            save(os.path.join(into, "%s_%04d.obj" % (name, frame)), positions, faces)
+            save(os.path.join(into, "%s_%04d.obj" % (name, frame)), world.points(positions), faces)
         return {"name": name, "shape": "mesh", "obj_sequence": name + "_####.obj", "hold": True}
-    save(os.path.join(into, name + ".obj"), vertices, faces)
+    save(os.path.join(into, name + ".obj"), world.points(vertices), faces)
     made = {"name": name, "shape": "mesh", "obj": name + ".obj"}
     if moves(given):
-        center = np.array(given.get("center", [0, 0, 0]), float)
+        center = world.points(given.get("center", [0, 0, 0]))
         keys = []
         for frame in range(last + 1):
             r, shift = pose(given, frame / fps)
+            r, shift = world.rotation(r), world.vectors(shift)
             keys.append({"frame": frame, "origin": list(center + shift - r @ center), "rotate": euler(r)})
         made["motion"] = {"keys": keys}
     return made

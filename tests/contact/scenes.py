@@ -146,7 +146,7 @@ def twisted_tube(book, small):
             {"t": 0, "translate": [0, 0, 0], "rotate_deg": 0},
             {"t": seconds, "translate": [-side * 0.05, 0, 0], "rotate_deg": side * 180 * turns}]}
     book.add("O2_twisted_tube", round(FPS * seconds) + 1, [(tube(0.08, 0.3, around, along), [pin(-1), pin(1)])], [],
-             {"max_stretch": 1.6}, gravity=0)
+             {"max_stretch": 1.6, "zones_at_most": 10} if small else {"max_stretch": 1.6}, gravity=0)  # pressed, not frozen
 
 
 def funnel(book, small):
