@@ -308,7 +308,7 @@ static void locking(void) {
 static double hanging_diagonal(bool springs, bool locks, const char *integrator) {
     enum { N = 5 };
     toile_world *w;
-    int fabric, garment, corner = N * N - 1;
+    int fabric = 0, garment = 0, corner = N * N - 1;
     double x[N * N][3], most = 0;
     bool ok = toile_create(NULL, &w) >= 0 && toile_set(w, "cloth_model", springs ? "springs" : "continuum") >= 0 &&
               toile_set(w, "integrator", integrator) >= 0 && toile_set(w, "gravity", "-69,-69,0") >= 0 && toile_set(w, "self_collision", "off") >= 0 &&
