@@ -41,8 +41,8 @@ typedef struct extent {
 #define BEND_OVER_INERTIA 1000
 
 /* The same of hinges, whose stiffness against inertia goes with the fourth power of the mesh: cotton at steps of 1/120 s takes 12
- * iterations instead of 38 at 161 x 161 (4.3 times its inertia) and 10 instead of 24 at 121 x 121 (1.4), and three quarters
- * of the time. At 81 x 81 (0.3) it is a draw. */
+ * iterations instead of 38 at 161 x 161 and 10 instead of 24 at 121 x 121, and three quarters of the time. At 81 x 81 it is a
+ * draw. */
 #define HINGE_OVER_INERTIA 1
 
 static double inertia_of(const toile_model *m, double step) {

@@ -101,7 +101,8 @@ TOILE_INLINE void add_shifts(const toile_fast *f, const toile_pattern *pattern, 
         f4_store(q + 4 * (size_t)i, f4_load(q + 4 * (size_t)i) + f4_load(coarse->shift + 4 * (size_t)coarse->patch[i]));
 }
 
-/* Factors; the shift goes up until no pivot fails. f->sound[TOILE_STREAMS] says whether one held. */
+/* Factors, and the coarse level with it if a pattern is given; the shift goes up until no pivot fails. f->sound[TOILE_STREAMS] says
+ * whether one held. */
 static inline void prepare(toile_fast *f, const toile_pattern *pattern, const toile_constraints *constraints, double *shift,
                            const team *team) {
     int n = f->pattern.n, mine = team->chunk_begin, mine_end = team->chunk_end;
@@ -112,11 +113,13 @@ static inline void prepare(toile_fast *f, const toile_pattern *pattern, const to
         for (int k = constraints->chunk_begin[c]; k < constraints->chunk_begin[c + 1]; k++)
             f->constraint_of[constraints->particle[k]] = k;
     toile_barrier_wait(team->barrier);
-    toile_coarse_gather(f, pattern, constraints, toile_share(f->coarse.count, team->thread, team->threads),
-                        toile_share(f->coarse.count, team->thread + 1, team->threads));
-    toile_barrier_wait(team->barrier);
-    if (team->thread == team->threads - 1)
-        toile_coarse_factor(&f->coarse);
+    if (pattern) {
+        toile_coarse_gather(f, pattern, constraints, toile_share(f->coarse.count, team->thread, team->threads),
+                            toile_share(f->coarse.count, team->thread + 1, team->threads));
+        toile_barrier_wait(team->barrier);
+        if (team->thread == team->threads - 1)
+            toile_coarse_factor(&f->coarse);
+    }
     for (double raise = *shift; raise <= TOILE_SHIFT_LAST; raise = toile_shift_after(raise)) {
         FOR_MY_STREAMS(s) f->sound[s] = TOILE_KERNEL(toile_fast_factor)(f, constraints, raise, s);
         toile_barrier_wait(team->barrier);

@@ -16,8 +16,6 @@
  * anything says beforehand. 10 holds them as well, but costs iterations. What strikes from afar is hit by many pairs that do not
  * agree where to, and would be thrown about. */
 #define HARDER 4.0
-/* Gap in thicknesses at the begin below which layers count as crushed there. */
-#define CRUSHED 0.8
 
 /* ---- hits ---- */
 
@@ -121,7 +119,7 @@ static void find_hits(toile_sim *sim, bool all) {
 }
 
 static bool is_crushed(const toile_sim *sim, const toile_pair *pair) {
-    return pair->clear >= 0 && pair->clear < CRUSHED * toile_pair_thickness(sim, pair) && !toile_pair_with_solid(&sim->self, pair);
+    return pair->clear >= 0 && pair->clear < TOILE_CRUSHED * toile_pair_thickness(sim, pair) && !toile_pair_with_solid(&sim->self, pair);
 }
 
 bool toile_self_missed(toile_sim *sim, double h, int pass) {

@@ -18,8 +18,6 @@
 #define OWED_MOST 0.5
 /* What would need so many times the friction there is to stop it slides, also if it did not before. */
 #define SURE 3.0
-/* Gap in thicknesses below which layers count as crushed. */
-#define CRUSHED 0.8
 /* Share of what is missing to thickness that is given back in a step, and how fast at most, m/s. */
 #define RETURN 0.2
 #define RETURN_SPEED 0.5
@@ -180,7 +178,7 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         slip[k] = u[k] - approach * n[k];
     double speed = sqrt(dot(slip, slip)), grip = still > 0 ? STIFFNESS / yielding : 0;
     /* Crushed cloth has forces that a step's friction cannot answer explicitly: there it is drag, and creeps. */
-    bool crushed = press->gap < CRUSHED * thickness, slips = still * force * SURE < speed / yielding;
+    bool crushed = press->gap < TOILE_CRUSHED * thickness, slips = still * force * SURE < speed / yielding;
     bool slides = !crushed && still > 0 && speed > 0 && (slips || most_did(sim, press, TOILE_TOUCH_RUB));
     if (crushed)
         grip = fmin(grip, sliding * force / fmax(speed, 1e-12));

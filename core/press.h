@@ -5,6 +5,9 @@
 
 #include "self.h"
 
+/* Gap in thicknesses below which layers count as crushed. */
+#define TOILE_CRUSHED 0.8
+
 /* Keeps the pair of a contact from coming nearer than thickness within the step; v are the velocities it is linear about. False
  * if memory is short. In no sum until toile_press_sort. */
 bool toile_press_apart(struct toile_sim *sim, const toile_press *press, const double *v, double h);

@@ -82,7 +82,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
         team team = {&barrier, thread, threads, chunks * thread / threads, chunks * (thread + 1) / threads};
         int mine = team.chunk_begin, mine_end = team.chunk_end;
         if (solve->fast)
-            prepare(solve->fast, pattern, constraints, &shift, &team);
+            prepare(solve->fast, NULL, constraints, &shift, &team); /* in double it goes without the coarse level */
 
         /* b^ = S (b - A (I - S) z), and its measure in the preconditioner's norm */
         FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, z, s);
