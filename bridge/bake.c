@@ -20,6 +20,7 @@
 #include "intersect.h"
 #include "report.h"
 #include "scene.h"
+#include "sew.h"
 #include "world.h"
 #include "xdmf.h"
 
@@ -995,6 +996,25 @@ static toile_status write_report(bake *b, const char *outcome, const char *messa
     return status;
 }
 
+/* A seam that could not be closed without passing through something (weld.c) is named. */
+static void tell_open_seams(bake *b) {
+    const toile_sim *sim = toile_world_sim(b->world);
+    for (int g = 0; sim && g < sim->garment_count; g++)
+        for (int s = 0; s < sim->garments[g].seam_count; s++) {
+            toile_open_seam open = toile_sim_open_seam(sim, g, s);
+            const char *name = sim->garments[g].seams[s].name;
+            char line[768];
+            snprintf(line, sizeof line,
+                     "garment \"%s\", seam %d%s%s of panels \"%s\" and \"%s\": %d of %d stitches are open, the widest by %.1f mm at (%.4g, "
+                     "%.4g, %.4g); something lies between, or it is short of time: let panels start further apart, or sew later",
+                     sim->garments[g].name, s, name && *name ? " " : "", name ? name : "", open.panels[0] ? open.panels[0] : "?",
+                     open.panels[1] ? open.panels[1] : "?", open.count, open.of, 1e3 * open.widest, open.place[0], open.place[1],
+                     open.place[2]);
+            if (open.count)
+                toile_progress_warn(&b->progress, line);
+        }
+}
+
 /* Says how it ended and returns the exit code. */
 static int tell_end(bake *b, toile_status status) {
     char note[2048], resume[1024];
@@ -1016,6 +1036,8 @@ static int tell_end(bake *b, toile_status status) {
         snprintf(note, sizeof note, "%s", b->error.message);
 
     int exit_code = toile_status_exit_code(status);
+    if (status >= 0 && !b->complete_before)
+        tell_open_seams(b);
     if (status >= 0)
         toile_progress_end(&b->progress, "complete", last, note);
     else if (status == TOILE_CANCELLED)

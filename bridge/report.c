@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include "settings.h"
+#include "sew.h"
 #include "world.h"
 
 #include <errno.h>
@@ -89,6 +90,33 @@ static json_t *solver_choice(toile_world *world, const toile_counters *counters)
     return object;
 }
 
+/* Seams that have open stitches, by name. */
+static json_t *open_seams(const toile_sim *sim) {
+    json_t *list = json_array();
+    for (int g = 0; sim && g < sim->garment_count; g++)
+        for (int s = 0; s < sim->garments[g].seam_count; s++) {
+            toile_open_seam open = toile_sim_open_seam(sim, g, s);
+            const char *name = sim->garments[g].seams[s].name;
+            if (!open.count)
+                continue;
+            json_t *item = json_object(), *panels = json_array(), *place = json_array();
+            for (int k = 0; k < 2; k++)
+                json_array_append_new(panels, open.panels[k] ? json_string(open.panels[k]) : json_null());
+            for (int k = 0; k < 3; k++)
+                json_array_append_new(place, real(open.place[k]));
+            put(item, "garment", json_string(sim->garments[g].name));
+            put(item, "seam", json_integer(s));
+            put(item, "name", name ? json_string(name) : json_null());
+            put(item, "panels", panels);
+            put(item, "stitches", json_integer(open.count));
+            put(item, "of", json_integer(open.of));
+            put(item, "widest_gap", real(open.widest));
+            put(item, "place", place);
+            json_array_append_new(list, item);
+        }
+    return list;
+}
+
 static json_t *compose(const toile_report *report, toile_world *world, const toile_report_facts *facts) {
     toile_statistics run = {0}, last = {0};
     toile_get_statistics(world, true, &run);
@@ -156,6 +184,7 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "particles", json_integer(last.particles));
     put(object, "open_stitches", json_integer(last.open_stitches));
     put(object, "widest_gap", real(last.widest_gap));
+    put(object, "open_seams", open_seams(sim));
     put(object, "speed", real(last.speed));
     put(object, "kinetic_energy", real(last.kinetic_energy));
     put(object, "elastic_energy", real(last.elastic_energy));

@@ -31,6 +31,14 @@ const toile_seam *toile_sim_seam(const toile_sim *sim, int seam);
 
 /* Stitches that are neither welded nor released, and the widest gap among them, m. */
 int toile_sim_open_stitches(const toile_sim *sim, double *widest);
+/* Those of one seam. */
+typedef struct toile_open_seam {
+    int count, of;         /* open stitches, and all that it has */
+    double widest;         /* gap, m */
+    double place[3];       /* where that is, m */
+    const char *panels[2]; /* that it joins there; null: they have no name */
+} toile_open_seam;
+toile_open_seam toile_sim_open_seam(const toile_sim *sim, int garment, int seam);
 
 /* pressure.c: adds what presses on panels to the external forces; at a frame's end the next one's begin. */
 void toile_add_pressure(toile_sim *sim, const double *x, double time);

@@ -20,10 +20,6 @@
  * stands for, from 1 to 2 s after its time. 3 of 202 stitches at the crotch of trousers stayed open by 0.5 to 3.6 mm. */
 #define LATE_SHARE 0.25
 #define LATE_FROM 1.0
-/* How long a weld that would pass through something may be put off, s, and one that is near enough only because it is late: a
- * seam that stays open is worse than a crossing that is pulled apart (tangle.c). */
-#define PUT_OFF_MOST 1.0
-#define PUT_OFF_LATE 3.0
 
 /* ---- which stitches ---- */
 
@@ -53,13 +49,50 @@ static unsigned char due_flags(const toile_sim *sim, const toile_seam *seam, uns
     return flags;
 }
 
+static const char *panel_of(const toile_garment *g, int vertex) {
+    int i = 0;
+    while (i < 3 * g->triangle_count - 1 && g->triangles[i] != vertex)
+        i++;
+    return g->panels[g->triangle_panels[i / 3]].name;
+}
+
+static bool is_open(const toile_sim *sim, const toile_garment *g, int i, int stitch) {
+    return !(sim->welded[stitch] & TOILE_STITCH_WELDED) && sim->state.time + 1e-9 < g->seams[g->stitches[i].seam].release;
+}
+
+toile_open_seam toile_sim_open_seam(const toile_sim *sim, int garment, int seam) {
+    toile_open_seam open = {.widest = -1};
+    const toile_garment *own = &sim->garments[garment];
+    int stitch = 0, base = 0, worst = -1;
+    for (int g = 0; g < garment; g++)
+        stitch += sim->garments[g].stitch_count, base += sim->garments[g].vertex_count;
+    for (int i = 0; i < own->stitch_count; i++) {
+        const toile_stitch *s = &own->stitches[i];
+        if (s->seam != seam)
+            continue;
+        open.of++;
+        if (!is_open(sim, own, i, stitch + i))
+            continue;
+        open.count++;
+        double gap = gap_of(sim, base + s->a, base + s->b);
+        if (gap > open.widest)
+            open.widest = gap, worst = i;
+    }
+    if (worst >= 0) {
+        const toile_stitch *s = &own->stitches[worst];
+        memcpy(open.place, sim->state.x + 4 * (size_t)sim->model->place[base + s->a], sizeof open.place);
+        open.panels[0] = panel_of(own, s->a), open.panels[1] = panel_of(own, s->b);
+    }
+    return open;
+}
+
 int toile_sim_open_stitches(const toile_sim *sim, double *widest) {
     int open = 0;
     double most = 0;
     for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
         for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
             const toile_stitch *s = &sim->garments[g].stitches[i];
-            if (sim->welded[stitch] & TOILE_STITCH_WELDED || sim->state.time + 1e-9 >= sim->garments[g].seams[s->seam].release)
+            if (!is_open(sim, &sim->garments[g], i, stitch))
                 continue;
             open++;
             most = fmax(most, gap_of(sim, base + s->a, base + s->b));
@@ -93,10 +126,6 @@ static void place_welds(const toile_sim *sim, int *joined, double *x) {
         x[4 * i + 3] = 0;
 }
 
-static double put_off_most(double gap, double length) {
-    return gap <= near_enough(length, 0) ? PUT_OFF_MOST : PUT_OFF_LATE;
-}
-
 /* Takes back welds whose particles were hit. Returns how many. */
 static int put_off(toile_sim *sim, const int *joined) {
     const toile_self *self = &sim->self;
@@ -110,10 +139,7 @@ static int put_off(toile_sim *sim, const int *joined) {
     for (int g = 0, stitch = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].vertex_count)
         for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
             const toile_stitch *s = &sim->garments[g].stitches[i];
-            const toile_seam *seam = &sim->garments[g].seams[s->seam];
-            if (!(sim->next_welded[stitch] & ~sim->welded[stitch] & TOILE_STITCH_WELDED) || !hit[joined[sim->model->place[base + s->a]]] ||
-                sim->state.time > sim->begin_time + seam->begin + seam->duration +
-                    put_off_most(gap_of(sim, base + s->a, base + s->b), sim->garments[g].stitch_lengths[i]))
+            if (!(sim->next_welded[stitch] & ~sim->welded[stitch] & TOILE_STITCH_WELDED) || !hit[joined[sim->model->place[base + s->a]]])
                 continue;
             sim->next_welded[stitch] &= (unsigned char)~TOILE_STITCH_WELDED;
             count++;
@@ -122,7 +148,8 @@ static int put_off(toile_sim *sim, const int *joined) {
 }
 
 /* Welding moves particles by up to half a gap without a step: whose way there would pass through something waits until the next
- * frame. */
+ * frame, and as long as it takes. Its stitch pulls on meanwhile, so that a seam that a fold was caught in is open by a few
+ * millimetres, and the report tells which it is. (Welded through after a second, such folds stayed crossed for good.) */
 static toile_status check_welds(toile_sim *sim, toile_error *error) {
     toile_status status = toile_self_begin(sim, error);
     if (status != TOILE_OK || !sim->self.on)

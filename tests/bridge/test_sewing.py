@@ -110,6 +110,24 @@ def loose_edges_are_sewn(folder):
     assert hashes(folder + "/a.h5") == hashes(folder + "/c.h5")
 
 
+def never_through(folder):
+    """A curtain hangs between the lower stitches: they stay open and are named, however late it is; the others close."""
+    write_tube(folder)
+    tube = {"name": "tube", "obj": "tube.obj", "fabric": "cotton", "sewing": [{"name": "sides", "loose_edges": True, "frames": [1, 8]}]}
+    curtain = {"name": "curtain", "fabric": "silk", "grid": {"size": [0.5, 0.13], "resolution": [21, 7]},
+               "place": {"origin": [0, 0, 0.045], "rotate": [90, 0, 0]}}
+    bake(scene(folder, garments=[tube, curtain], frames=[1, 110], settings={"gravity": [0, 0, 0]},
+               pins=[{"garment": "curtain", "select": {"box": [[-0.26, -1, -1], [-0.23, 1, 1]]}},
+                     {"garment": "curtain", "select": {"box": [[0.23, -1, -1], [0.26, 1, 1]]}}]), folder + "/a.h5", "--report", folder + "/a.json")
+    x, report = positions(folder + "/a.h5"), json.load(open(folder + "/a.json"))
+    assert 0 < welded(x[-1]) < 2 * NV, welded(x[-1])
+    judged = json.loads(run("verify", folder + "/a.h5", "--json").stdout)
+    assert judged["cloth_pairs"] == 0, judged["cloth_pairs"]
+    (seam,) = report["open_seams"]
+    assert seam["stitches"] == report["open_stitches"] == 2 * NV - welded(x[-1]), (seam, welded(x[-1]))
+    assert seam["name"] == "sides" and set(seam["panels"]) == {"front", "back"} and 0 < seam["widest_gap"] < 0.02, seam
+
+
 def released(folder):
     write_tube(folder)
     sewing = [{"loose_edges": True, "frames": [1, 4], "release": 9}]
@@ -245,7 +263,7 @@ def refused(folder):
         assert says in done.stderr and "bad.json:" in done.stderr, f"{says}: {done.stderr}"
 
 
-TESTS = [loose_edges_are_sewn, released, resumes, settles, maps_with_keys, creases_and_bands, pins_of_all_kinds, refused]
+TESTS = [loose_edges_are_sewn, never_through, released, resumes, settles, maps_with_keys, creases_and_bands, pins_of_all_kinds, refused]
 
 
 def main():
