@@ -73,6 +73,12 @@ typedef struct toile_solve {
     double *r, *p, *s, *q;  /* scratch, (n x 4) each */
     double *inverse;        /* S P^-1 S blocks, three rows of four, (n x 12) */
     struct toile_fast *fast; /* its incomplete factor is used instead of `inverse` if not null */
+    /* or this, q = S P^-1 S r in all rows by one thread; false: there is no answer */
+    bool (*whole)(void *self, const double *r, double *q);
+    void *self;
+    /* of a system that is part of a larger one whose other directions are known: */
+    const double *outer;    /* right side of that one in these directions, (n x 4); null: b */
+    double energy;          /* what the known directions add to |x|_A^2 of the guess, kg m^2/s^2 */
     double *partial;        /* (4 x chunks) */
     double tolerance;       /* relative error in the energy norm (solve_stop.h) */
     bool thesis;            /* stop as the thesis does instead: delta <= tolerance2 delta_0 */
@@ -81,6 +87,7 @@ typedef struct toile_solve {
     int iterations;         /* out */
     int products;           /* out: matrix products done */
     bool converged;         /* out */
+    bool failed;            /* out: `whole` said so */
 } toile_solve;
 
 typedef struct toile_kernels {
