@@ -43,6 +43,7 @@ typedef struct toile_evaluation {
 
 struct toile_fast;
 struct toile_fast_job;
+struct toile_part;
 
 /* What an assembly reads. */
 typedef struct toile_assembly {
@@ -115,6 +116,8 @@ typedef struct toile_kernels {
     void (*multiply_spill)(const toile_matrix *a, int chunk, double *y);
     /* corrected modified PCG, thesis Fig. 5.2; `inverse` or `factor` is filled in by the caller */
     void (*mpcg)(toile_solve *solve);
+    /* a part of a system on its own (solve_part.h): iterations, 0 if solved directly, -1 if it did not end well */
+    int (*part)(const struct toile_part *part);
     /* one row of y = A x from the records of its elements; A's diagonal is assembled */
     void (*multiply_row)(const toile_assembly *a, const toile_matrix *matrix, int row, const double *x, double *y);
     /* the fast solver (fast.h), and rows of a chunk of its product in double from the springs' records */

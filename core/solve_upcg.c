@@ -111,39 +111,18 @@ static void list_blocks(toile_upcg *u, const toile_matrix *whole) {
     u->matrix.live = count < p->off_count ? live : NULL;
 }
 
-/* Inverse of a symmetric block of `rank` rows, by its Cholesky factor; a block that fails is left to its diagonal. */
-static void invert(const double B[9], int rank, double R[12]) {
-    double L[9] = {0}, Y[9] = {0};
-    bool ok = true;
-    for (int j = 0; j < rank; j++)
-        for (int i = j; i < rank; i++) {
-            double t = B[3 * j + i];
-            for (int k = 0; k < j; k++)
-                t -= L[3 * i + k] * L[3 * j + k];
-            if (i == j)
-                ok = ok && t > 0;
-            L[3 * i + j] = i == j ? sqrt(t) : t / L[4 * j];
-        }
-    memset(R, 0, 12 * sizeof *R);
-    if (!ok) {
+/* Inverse of a diagonal block in its first `rank` rows and columns; one that has none is left to its diagonal. */
+static void invert(const double D[12], int rank, double R[12]) {
+    double B[12], scale = (D[0] + D[5] + D[10]) / (rank > 0 ? rank : 1);
+    memcpy(B, D, sizeof B);
+    for (int k = rank; k < 3; k++)
+        B[5 * k] = scale;
+    memset(R, 0, sizeof B);
+    if (!toile_invert_block(B, R))
         for (int k = 0; k < rank; k++)
-            R[5 * k] = 1 / B[4 * k];
-        return;
-    }
-    for (int c = 0; c < rank; c++) { /* columns of the identity */
-        for (int i = c; i < rank; i++) {
-            double t = i == c;
-            for (int k = c; k < i; k++)
-                t -= L[3 * i + k] * Y[3 * k + c];
-            Y[3 * i + c] = t / L[4 * i];
-        }
-        for (int i = rank - 1; i >= 0; i--) {
-            double t = Y[3 * i + c];
-            for (int k = i + 1; k < rank; k++)
-                t -= L[3 * k + i] * R[4 * k + c];
-            R[4 * i + c] = t / L[4 * i];
-        }
-    }
+            R[5 * k] = 1 / D[5 * k];
+    for (int k = rank; k < 3; k++)
+        R[5 * k] = 0;
 }
 
 static void fill_row(toile_upcg *u, const toile_matrix *whole, int i) {
@@ -156,7 +135,7 @@ static void fill_row(toile_upcg *u, const toile_matrix *whole, int i) {
     }
     for (int k = 0; k < 12; k++)
         D[k] = k % 4 < 3 ? B[3 * (k / 4) + k % 4] : 0;
-    invert(B, u->rank[i], u->inverse + 12 * (size_t)i);
+    invert(D, u->rank[i], u->inverse + 12 * (size_t)i);
     const int *begin = u->matrix.live ? u->live->begin : p->row_begin;
     for (int at = begin[i]; at < begin[i + 1]; at++) {
         int k = toile_live_block(u->matrix.live, at), j = p->column[k];
