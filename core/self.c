@@ -27,11 +27,27 @@
 
 /* ---- making ---- */
 
+/* Between two of its particles cloth comes nearer to what is round, by the square of their distance over 8 radii. If that is
+ * little and no other solid makes a corner with it, the particles are enough, and its shell would only cost. */
+static void find_smooth(toile_sim *sim) {
+    int solids = 0;
+    double widest = 0;
+    for (int i = 0; i < sim->solid_count; i++)
+        solids += sim->solids[i].shape != TOILE_SOLID_PLANE;
+    for (int p = 0; p < sim->model->particle_count; p++)
+        widest = fmax(widest, 2 * sim->model->area[p]); /* square of the diagonal of its cell */
+    for (int i = 0; i < sim->solid_count; i++) {
+        toile_solid *s = &sim->solids[i];
+        bool round = s->shape == TOILE_SOLID_SPHERE || s->shape == TOILE_SOLID_CAPSULE;
+        s->smooth = round && solids == 1 && widest / (8 * s->size[0]) < 0.5 * (s->thickness + sim->settings->contact_thickness);
+    }
+}
+
 static bool wanted(const toile_sim *sim) {
     if (sim->settings->self_collision != TOILE_SELF_OFF)
         return true;
     for (int i = 0; i < sim->solid_count; i++)
-        if (sim->solids[i].triangle_count)
+        if (toile_has_edges(&sim->solids[i]))
             return true;
     return false;
 }
@@ -44,7 +60,7 @@ static bool fits(const toile_sim *sim) {
         return false;
     for (int i = 0; i < sim->solid_count; i++) {
         const toile_solid *s = &sim->solids[i];
-        if (!s->triangle_count)
+        if (!toile_has_edges(s))
             continue;
         if (k == skin->solid_count || skin->solids[k].solid != i || skin->solids[k].tree.count != s->triangle_count)
             return false;
@@ -111,6 +127,7 @@ static void forget_clearance(toile_sim *sim) {
 toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     toile_self *s = &sim->self;
     s->near_known = s->skin.listed = false;
+    find_smooth(sim);
     s->on = wanted(sim);
     if (!s->on)
         return TOILE_OK;

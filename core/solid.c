@@ -414,9 +414,11 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
     }
     hit->distance = distance;
     /* at an edge: how far from the face that it leans to most */
-    double along = s->shell && distance > 0 ? s->shape == TOILE_SOLID_BOX ? fmax(fabs(n[0]), fmax(fabs(n[1]), fabs(n[2])))
-                                                                         : fmax(fabs(n[2]), sqrt(n[0] * n[0] + n[1] * n[1]))
-                                            : 1;
+    double along = 1;
+    if (distance > 0 && s->shape == TOILE_SOLID_BOX)
+        along = fmax(fabs(n[0]), fmax(fabs(n[1]), fabs(n[2])));
+    if (distance > 0 && s->shape == TOILE_SOLID_CYLINDER)
+        along = fmax(fabs(n[2]), sqrt(n[0] * n[0] + n[1] * n[1]));
     hit->sharp = along < 1 ? sqrt(1 - along * along) : 0;
     return true;
 }

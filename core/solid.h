@@ -47,9 +47,10 @@ typedef struct toile_solid {
     toile_pose from, to;        /* at the frame's begin and end */
     toile_pose before, now;     /* at the step's begin and end, written by toile_solid_move */
 
-    /* a mesh, or the shell of a primitive that has edges (shell.h), which has none of what only a mesh is asked */
+    /* a mesh, or the shell of a primitive (shell.h), which has none of what only a mesh is asked */
     int vertex_count, triangle_count;
     double *shell;              /* its vertices in the pose's own frame, (vertex_count x 3); null: none, or a mesh */
+    bool smooth;                /* cloth cannot get at its shell between particles: it is left out (toile_self_begin) */
     int *triangles;             /* (triangle_count x 3) */
     bool closed;                /* every edge has two triangles: inside and outside are known everywhere */
     double *from_x, *to_x;      /* vertices at the frame's begin and end, (vertex_count x 3) */
@@ -78,6 +79,11 @@ typedef struct toile_solid_input {
 toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *input, toile_solid *solid,
                               toile_error *error);
 void toile_solid_free(toile_memory *memory, toile_solid *solid);
+
+/* Is it part of the skin that cloth meets with edges and faces? */
+static inline bool toile_has_edges(const toile_solid *solid) {
+    return solid->triangle_count && !solid->smooth;
+}
 
 /* Checks a pose: finite, rotation of unit length (normalised here; all zero means none). */
 toile_status toile_pose_make(const double position[3], const double rotation[4], const char *name, toile_pose *pose,
