@@ -113,5 +113,9 @@ bool toile_solid_nearest(const toile_solid *solid, const double p[3], double rad
 /* The same answer, sooner if `triangle` (of a mesh; -1: none) is near p; becomes the nearest one. */
 bool toile_solid_nearest_from(const toile_solid *solid, const double p[3], double radius, double open_depth, double h,
                               int *triangle, toile_hit *hit);
+/* In a crease a point has several nearest points, each on a face of its own. The nearest one within `radius` beside that on
+ * triangle `first`, which is outside and has this normal. Of a mesh that has an outside. */
+bool toile_solid_crease(const toile_solid *solid, const double p[3], double radius, int first, const double normal[3], int *triangle,
+                        toile_hit *hit);
 
 #endif

@@ -7,7 +7,12 @@
 /* How a particle stands to the collider it touches. */
 enum { TOILE_TOUCH_STICK = 1, TOILE_TOUCH_SLIDE = 2, TOILE_TOUCH_GRIP = 3,
        /* bits, for cloth against cloth and against the edges of colliders: slides, is pressed on */
-       TOILE_TOUCH_RUB = 4, TOILE_TOUCH_PRESSED = 8, TOILE_TOUCH_LAYER = 12 };
+       TOILE_TOUCH_RUB = 4, TOILE_TOUCH_PRESSED = 8, TOILE_TOUCH_LAYER = 12,
+       TOILE_TOUCH_MODE = 3,
+       /* lies in a crease: both of its faces press */
+       TOILE_TOUCH_CREASE = 16,
+       /* from this bit on: a face of the collider that would have to pull, and is left alone until it is approached, + 1 */
+       TOILE_TOUCH_LEFT_SHIFT = 5 };
 
 typedef struct toile_touch {
     int32_t solid;       /* -1: none */
