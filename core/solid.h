@@ -104,5 +104,7 @@ bool toile_solid_nearest(const toile_solid *solid, const double p[3], double rad
 /* The same answer, sooner if `triangle` (of a mesh; -1: none) is near p; becomes the nearest one. */
 bool toile_solid_nearest_from(const toile_solid *solid, const double p[3], double radius, double open_depth, double h,
                               int *triangle, toile_hit *hit);
+/* Nearest point within `radius`, from whichever side, of what looks within 60 degrees of `way` (unit). */
+bool toile_solid_facing(const toile_solid *solid, const double p[3], double radius, const double way[3], double h, toile_hit *hit);
 
 #endif
