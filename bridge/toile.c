@@ -4,6 +4,7 @@
 #include "garment.h"
 #include "pin.h"
 #include "sew.h"
+#include "shell.h"
 #include "stability.h"
 #include "world.h"
 
@@ -657,7 +658,9 @@ toile_status toile_pose_collider(toile_world *w, int collider, const double posi
     toile_solid *s = &w->solids[collider];
     if (s->shape == TOILE_SOLID_MESH)
         return toile_fail(&w->error, TOILE_MISUSE, "collider \"%s\" is a mesh; move it with toile_deform_collider", s->name);
-    return toile_pose_make(position, rotation, s->name, &s->to, &w->error);
+    status = toile_pose_make(position, rotation, s->name, &s->to, &w->error);
+    toile_shell_pose(s);
+    return status;
 }
 
 toile_status toile_deform_collider(toile_world *w, int collider, const double *positions) {

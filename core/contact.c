@@ -29,6 +29,9 @@
 #define GRIP 3
 /* Friction below this share of its limit sticks. Nearer to it particles stick that will not hold; further off they creep. */
 #define STICKS 0.8
+/* How much faster than it slid friction may throw a particle back before it is held, m/s: what friction of a cloth's own weight
+ * does in a step of 1/120 s. 0.02 takes a sixth more iterations on the skirt, this none. */
+#define BACK 0.1
 
 /* Distance that particle i keeps from a collider's surface, m. */
 static double gap_of(const toile_sim *sim, const toile_solid *solid, int i) {
@@ -213,6 +216,31 @@ void toile_find_contacts(toile_sim *sim, double h) {
 #pragma omp parallel for schedule(dynamic, 256) num_threads(sim->threads) if (sim->threads > 1)
     for (size_t i = 0; i < n; i++)
         find_contact(sim, (int)i, h, &w->found[i]);
+}
+
+/* Has friction thrown a particle back, faster than it slid? */
+static bool thrown_back(const toile_sim *sim, int i) {
+    const toile_found *found = &sim->work.found[i];
+    const double *v = sim->state.v + 4 * (size_t)i, *next = sim->work.next_v + 4 * (size_t)i;
+    double before = 0, after = 0, unit = sqrt(dot(found->direction, found->direction));
+    for (int k = 0; k < 3; k++) {
+        before += (v[k] - found->surface[k]) * found->direction[k];
+        after += (next[k] - found->surface[k]) * found->direction[k];
+    }
+    return found->mode != TOILE_TOUCH_STICK && after < -fmax(before, 0) - unit * BACK;
+}
+
+bool toile_hold_thrown(toile_sim *sim) {
+    toile_work *w = &sim->work;
+    int thrown = 0;
+#pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1) reduction(+ : thrown)
+    for (int i = 0; i < sim->model->particle_count; i++)
+        if (w->found[i].solid >= 0 && thrown_back(sim, i)) {
+            w->found[i].mode = TOILE_TOUCH_STICK;
+            memset(w->friction + 4 * (size_t)i, 0, 4 * sizeof(double));
+            thrown++;
+        }
+    return thrown > 0;
 }
 
 bool toile_find_missed(toile_sim *sim, double h) {

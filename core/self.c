@@ -31,7 +31,7 @@ static bool wanted(const toile_sim *sim) {
     if (sim->settings->self_collision != TOILE_SELF_OFF)
         return true;
     for (int i = 0; i < sim->solid_count; i++)
-        if (sim->solids[i].shape == TOILE_SOLID_MESH)
+        if (sim->solids[i].triangle_count)
             return true;
     return false;
 }
@@ -44,7 +44,7 @@ static bool fits(const toile_sim *sim) {
         return false;
     for (int i = 0; i < sim->solid_count; i++) {
         const toile_solid *s = &sim->solids[i];
-        if (s->shape != TOILE_SOLID_MESH)
+        if (!s->triangle_count)
             continue;
         if (k == skin->solid_count || skin->solids[k].solid != i || skin->solids[k].tree.count != s->triangle_count)
             return false;

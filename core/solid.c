@@ -6,6 +6,7 @@
 
 #include "angle.h"
 #include "half_edge.h"
+#include "shell.h"
 #include "tree.h"
 #include "vec3.h"
 
@@ -306,15 +307,15 @@ toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *in,
     s->name = toile_copy_text(memory, in->name);
     if (!s->name)
         status = toile_fail_memory(error, "a collider's name");
-    else if (s->shape == TOILE_SOLID_MESH)
-        status = make_mesh(memory, in, s, error);
+    else
+        status = s->shape == TOILE_SOLID_MESH ? make_mesh(memory, in, s, error) : toile_shell_make(memory, s, error);
     if (status != TOILE_OK)
         toile_solid_free(memory, s);
     return status;
 }
 
 void toile_solid_free(toile_memory *memory, toile_solid *s) {
-    void *blocks[] = {s->name, s->triangles, s->neighbour, s->around_begin, s->around, s->from_x,
+    void *blocks[] = {s->name, s->shell, s->triangles, s->neighbour, s->around_begin, s->around, s->from_x,
                       s->to_x, s->x,         s->velocity,  s->nodes,        s->order,  s->centre};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);
@@ -326,7 +327,7 @@ void toile_solid_free(toile_memory *memory, toile_solid *s) {
 void toile_solid_move(toile_solid *s, double begin, double end, double frame) {
     s->before = between(&s->from, &s->to, begin);
     s->now = between(&s->from, &s->to, end);
-    if (s->shape != TOILE_SOLID_MESH)
+    if (!s->vertex_count)
         return;
     bool moves = memcmp(s->from_x, s->to_x, 3 * (size_t)s->vertex_count * sizeof(double)) != 0;
     bool there = !moves && memcmp(s->x, s->to_x, 3 * (size_t)s->vertex_count * sizeof(double)) == 0;
@@ -334,13 +335,13 @@ void toile_solid_move(toile_solid *s, double begin, double end, double frame) {
         s->x[i] = (1 - end) * s->from_x[i] + end * s->to_x[i];
         s->velocity[i] = (s->to_x[i] - s->from_x[i]) / frame;
     }
-    if (!there && refit(s) > 2 * s->built_area)
+    if (!there && !s->shell && refit(s) > 2 * s->built_area)
         rebuild(s);
 }
 
 void toile_solid_arrive(toile_solid *s) {
     s->from = s->to;
-    if (s->shape == TOILE_SOLID_MESH)
+    if (s->vertex_count)
         memcpy(s->from_x, s->to_x, 3 * (size_t)s->vertex_count * sizeof(double));
 }
 
@@ -412,7 +413,11 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
         hit->velocity[k] = (now[k] - then[k]) / h;
     }
     hit->distance = distance;
-    hit->sharp = 0;
+    /* at an edge: how far from the face that it leans to most */
+    double along = s->shell && distance > 0 ? s->shape == TOILE_SOLID_BOX ? fmax(fabs(n[0]), fmax(fabs(n[1]), fabs(n[2])))
+                                                                         : fmax(fabs(n[2]), sqrt(n[0] * n[0] + n[1] * n[1]))
+                                            : 1;
+    hit->sharp = along < 1 ? sqrt(1 - along * along) : 0;
     return true;
 }
 

@@ -47,13 +47,16 @@ typedef struct toile_solid {
     toile_pose from, to;        /* at the frame's begin and end */
     toile_pose before, now;     /* at the step's begin and end, written by toile_solid_move */
 
+    /* a mesh, or the shell of a primitive that has edges (shell.h), which has none of what only a mesh is asked */
     int vertex_count, triangle_count;
+    double *shell;              /* its vertices in the pose's own frame, (vertex_count x 3); null: none, or a mesh */
     int *triangles;             /* (triangle_count x 3) */
-    int *neighbour;             /* triangle across the edge from corner c to c + 1, or -1, (triangle_count x 3) */
-    int *around_begin, *around; /* triangle * 4 + corner around each vertex */
     bool closed;                /* every edge has two triangles: inside and outside are known everywhere */
     double *from_x, *to_x;      /* vertices at the frame's begin and end, (vertex_count x 3) */
     double *x, *velocity;       /* at the step's end; m/s over the frame */
+    /* of a mesh: */
+    int *neighbour;             /* triangle across the edge from corner c to c + 1, or -1, (triangle_count x 3) */
+    int *around_begin, *around; /* triangle * 4 + corner around each vertex */
     toile_bvh_node *nodes;
     int node_count;
     int *order;                 /* triangles in tree order */

@@ -198,6 +198,8 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
+        if (pass < CONTACT_PASSES && toile_hold_thrown(sim))
+            continue;
         v = judge(sim, solved, &change, &largest);
         for (int k = 0; k < LIMIT_ROUNDS && solved && v != BROKEN && toile_limit_stretch(sim, &scheme, change); k++)
             v = judge(sim, solved, &change, &largest);
