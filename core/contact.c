@@ -154,6 +154,13 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     for (int k = 0; k < 3; k++)
         y[k] = missing * hit->normal[k];
 
+    if (sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID) { /* what presses it there is no weight that friction is of */
+        found->force = found->turning = 0;
+        found->mode = TOILE_TOUCH_SLIDE;
+        memset(found->direction, 0, sizeof found->direction);
+        return;
+    }
+
     /* friction: how hard is it pressed on, and does it stick? */
     double mass = sim->model->mass[i], slip[3], speed;
     for (int k = 0; k < 3; k++)
@@ -225,7 +232,7 @@ static void find_contact(const toile_sim *sim, int i, double h, toile_found *fou
     double gap = gap_at(sim, &sim->solids[s], i, &hit);
     for (int k = 0; k < 3; k++)
         relative[k] = v[k] - hit.velocity[k];
-    bool kept = touch->solid == s && hit.distance < gap + REACH;
+    bool kept = touch->solid == s && !(touch->mode & TOILE_TOUCH_RIDE) && hit.distance < gap + REACH;
     bool caught = hit.distance < 0 || (hit.distance < gap && dot(relative, hit.normal) < 0);
     if (!kept && !caught)
         return;
@@ -278,7 +285,7 @@ static bool thrown_back(const toile_sim *sim, int i) {
         before += (v[k] - found->surface[k]) * found->direction[k];
         after += (next[k] - found->surface[k]) * found->direction[k];
     }
-    return found->mode != TOILE_TOUCH_STICK && after < -fmax(before, 0) - unit * BACK;
+    return (found->mode == TOILE_TOUCH_SLIDE || found->mode == TOILE_TOUCH_GRIP) && after < -fmax(before, 0) - unit * BACK;
 }
 
 bool toile_hold_thrown(toile_sim *sim) {
@@ -403,6 +410,11 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
                 .solid = -1, .force = layers ? touch->force : 0, .direction = {layers ? touch->direction[0] : 0}};
             continue;
         }
+        if (found->mode == TOILE_TOUCH_RIDE) { /* pulled or pushed, until there is room */
+            *touch = (toile_touch){.solid = found->solid, .mode = TOILE_TOUCH_RIDE};
+            memcpy(touch->direction, found->normal, sizeof touch->direction);
+            continue;
+        }
         const toile_solid *solid = &sim->solids[found->solid];
         const double *push = residual + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
         double normal = dot(push, found->normal), relative[3], tangent[3], slip[3];
@@ -428,6 +440,7 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
         touch->force = normal / h;
         touch->mode = found->mode;
         memset(touch->direction, 0, sizeof touch->direction);
+        bool tangled = sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID;
         double hold = sqrt(dot(tangent, tangent)), limit = solid->friction_static * sim->model->friction[i] * normal;
         if (found->mode == TOILE_TOUCH_GRIP) {
             update_grip(found, slip, solid->friction_static * sim->model->friction[i] * found->force, limit / h, touch);
@@ -437,7 +450,7 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
                 for (int k = 0; k < 3; k++)
                     touch->direction[k] = -tangent[k] / hold;
             }
-        } else if (dot(slip, found->direction) <= 0 && solid->friction_kinetic > 0) {
+        } else if (dot(slip, found->direction) <= 0 && solid->friction_kinetic > 0 && !tangled) {
             bool grip = grips && solid->friction_static > 0;
             touch->mode = grip ? TOILE_TOUCH_GRIP : TOILE_TOUCH_STICK;
             for (int k = 0; grip && k < 3; k++) /* from kinetic friction on, as share of static */

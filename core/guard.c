@@ -17,6 +17,9 @@
  * agree where to, and would be thrown about. */
 #define HARDER 4.0
 
+/* No particle is pushed further than so many times what a gap lacks. */
+#define THROW 4.0
+
 /* ---- hits ---- */
 
 /* No way of A against B longer than this: each against the mean way of all. */
@@ -48,7 +51,7 @@ static void check_pair(const toile_sim *sim, toile_pair *pair) {
         toile_nearest(kind, (const double(*)[3])begin, &near);
         pair->clear = (float)near.distance;
     }
-    if (pair->clear - way > 2 * keep || toile_pair_tangled(&sim->self, pair))
+    if (pair->clear - way > 2 * keep || toile_pair_tangled(sim, pair))
         return;
     if (!toile_ccd(kind, (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
         return;
@@ -122,6 +125,11 @@ static bool is_crushed(const toile_sim *sim, const toile_pair *pair) {
     return pair->clear >= 0 && pair->clear < TOILE_CRUSHED * toile_pair_thickness(sim, pair) && !toile_pair_with_solid(&sim->self, pair);
 }
 
+/* Not what contact.c holds off, and not what is pinched together. */
+static bool can_be_pressed(const toile_sim *sim, const toile_pair *pair) {
+    return !toile_pair_held_off(&sim->self, pair) && !toile_pair_rides(sim, pair);
+}
+
 bool toile_self_missed(toile_sim *sim, double h, int pass) {
     toile_self *s = &sim->self;
     if (!s->on)
@@ -133,13 +141,13 @@ bool toile_self_missed(toile_sim *sim, double h, int pass) {
     sim->frame.hits += s->hit_count;
     int new = 0;
     for (int i = 0; i < s->hit_count; i++)
-        new += !toile_pair_held_off(s, &s->hit[i].pair);
+        new += can_be_pressed(sim, &s->hit[i].pair);
     if (pass < 0 || !new)
         return false;
     bool ok = true;
     toile_press_release(sim);
     for (int i = 0; ok && i < s->hit_count; i++)
-        if (!toile_pair_held_off(s, &s->hit[i].pair)) {
+        if (can_be_pressed(sim, &s->hit[i].pair)) {
             s->hit[i].time = fmax(s->hit[i].time, 1e-9);
             s->hit[i].harder = is_crushed(sim, &s->hit[i].pair) ? pow(HARDER, pass) : 1;
             ok = toile_press_apart(sim, &s->hit[i], sim->state.v, h);
@@ -154,11 +162,7 @@ int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     toile_self *s = &sim->self;
     if (!s->on)
         return 0;
-    if (!s->near_known) {
-        toile_self_set_points(sim, sim->state.x);
-        toile_self_search(sim, true);
-        toile_self_keep_near(sim);
-    }
+    toile_self_look(sim);
     toile_self_set_points(sim, sim->state.x);
     memcpy(s->skin.end, x, 4 * (size_t)s->skin.cloth_points * sizeof *x);
     toile_self_search(sim, false);
@@ -169,7 +173,7 @@ int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     s->found.count = kept;
     s->skin.listed = false; /* pairs are missing now */
     find_hits(sim, true);
-    return s->hit_count;
+    return s->skin.flooded ? 1 : s->hit_count;
 }
 
 /* ---- guard: impulses, then zones ---- */
@@ -194,7 +198,12 @@ static void push_apart(toile_sim *sim, const toile_press *hit) {
     }
     if (gap >= goal || !(yielding > 0))
         return;
-    double push = (goal - gap) / yielding;
+    double push = (goal - gap) / yielding, longest = 0;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 3; k++)
+            longest = fmax(longest, push * fabs(hit->weight[i] * n[k]) * yield_of(sim, hit->pair.point[i], k));
+    if (longest > THROW * (goal - gap)) /* the only one that yields is far from where it hit */
+        push *= THROW * (goal - gap) / longest;
     for (int i = 0; i < 4; i++) {
         int p = hit->pair.point[i];
         for (int k = 0; k < 3; k++)

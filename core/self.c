@@ -128,6 +128,8 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     toile_self *s = &sim->self;
     s->near_known = s->skin.listed = false;
     find_smooth(sim);
+    for (int i = 0; i < sim->model->particle_count; i++)
+        sim->work.found[i].solid = -1; /* of the last frame */
     s->on = wanted(sim);
     if (!s->on)
         return TOILE_OK;
@@ -277,6 +279,8 @@ void toile_self_search(toile_sim *sim, bool crossings) {
         sim->trouble = error;
         s->found.count = 0;
     }
+    if (s->skin.flooded)
+        s->hit_count = 0;
     if (!sim->rules.any_apart && !sim->rules.any_exempt)
         return;
     int kept = 0;
@@ -308,15 +312,15 @@ static void keep_tangles(toile_sim *sim) {
         }
 }
 
-/* A pair of which both sides are tangled already: what keeps others apart would keep them together. */
-bool toile_pair_tangled(const toile_self *s, const toile_pair *pair) {
+bool toile_pair_tangled(const toile_sim *sim, const toile_pair *pair) {
+    const toile_self *s = &sim->self;
     int n = s->skin.cloth_points, split = toile_pair_kind(pair) == TOILE_CCD_VF ? 1 : 2;
     bool first = false, second = false, solid = false;
     for (int i = 0; i < 4; i++) {
         int p = pair->point[i];
         if (p >= n)
             continue;
-        solid = solid || s->tangled[p] & TOILE_TANGLED_SOLID;
+        solid = solid || s->tangled[p] & TOILE_TANGLED_SOLID || toile_rides(sim, p);
         if (i < split)
             first = first || s->tangled[p] & TOILE_TANGLED_CLOTH;
         else
@@ -356,13 +360,21 @@ void toile_self_keep_near(toile_sim *sim) {
     s->near_known = true;
 }
 
+void toile_self_look(toile_sim *sim) {
+    if (!sim->self.on || sim->self.near_known)
+        return;
+    toile_self_set_points(sim, sim->state.x);
+    toile_self_search(sim, true);
+    toile_self_keep_near(sim);
+}
+
 void toile_self_commit(toile_sim *sim) {
     toile_self *s = &sim->self;
     if (!s->on)
         return;
     toile_press_remember(sim);
     /* who crosses is looked for where that can change: a checked way from a state without crossings ends without */
-    if (s->hit_count || s->crossings[0] || s->crossings[1])
+    if (s->hit_count || s->crossings[0] || s->crossings[1] || sim->work.riders)
         s->near_known = false;
     else
         toile_self_keep_near(sim);

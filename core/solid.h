@@ -117,5 +117,7 @@ bool toile_solid_nearest_from(const toile_solid *solid, const double p[3], doubl
  * triangle `first`, which is outside and has this normal. Of a mesh that has an outside. */
 bool toile_solid_crease(const toile_solid *solid, const double p[3], double radius, int first, const double normal[3], int *triangle,
                         toile_hit *hit);
+/* Nearest point within `radius`, from whichever side, of what looks within 60 degrees of `way` (unit). */
+bool toile_solid_facing(const toile_solid *solid, const double p[3], double radius, const double way[3], double h, toile_hit *hit);
 
 #endif
