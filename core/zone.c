@@ -9,7 +9,7 @@
 #define COLLIDER_WEIGHT 1e4
 
 /* Inertia that is added in all directions, as a share: points in a line have none about it. */
-#define ROUND 1e-3
+#define ROUND 1e-9
 
 bool toile_zones_make(toile_memory *memory, int particles, toile_zones *z) {
     size_t n = (size_t)particles;
