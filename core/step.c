@@ -172,7 +172,7 @@ static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, int pass
     bool last = pass == CONTACT_PASSES;
     bool solids = !last && toile_find_missed(sim, scheme->h);
     end_stage(sim, STAGE_SOLID, clock);
-    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR ? pass : -1);
+    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR);
     end_stage(sim, STAGE_SELF, clock);
     return solids || layers;
 }
