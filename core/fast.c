@@ -33,7 +33,7 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
                   {&f->s, 4 * n},
                   {&f->q, 4 * n},
                   {&f->spring, 4 * ((size_t)m->springs.padded + 1)},
-                  {&f->link, springs ? 4 * (size_t)fp->half_begin[n] : 0},
+                  {&f->link, 4 * (size_t)fp->links.room},
                   {&f->inertia, 12 * n},
                   {&f->off, 9 * (size_t)p->off_count + 3},
                   {&f->core, 9 * (size_t)p->off_count + 3},

@@ -14,6 +14,7 @@
 
 #include "coupling.h"
 #include "fast_coarse.h"
+#include "fast_links.h"
 #include "kernels.h"
 
 enum { TOILE_STREAMS = 2 };
@@ -33,17 +34,13 @@ typedef struct toile_fast_pattern {
     /* per block to a later row: which blocks of the same row it meets in the elimination, and what that changes: below n the
      * diagonal of a row, from n on a block, -1 nothing that the pattern has */
     int *update_begin, *update_with, *update_target;
-    int *link_begin;    /* springs: first link of a row, (n + 1) */
-    int *link_column, *link_spring;
-    /* links to higher rows, by twos: first of a row, (n + 1), first to a row beyond the chunk, (n); an odd one is followed by the
-     * empty spring to the same row */
-    int *half_begin, *half_split, *half_column, *half_spring;
+    toile_fast_links links; /* springs */
 } toile_fast_pattern;
 
 typedef struct toile_fast {
     toile_fast_pattern pattern;
     float *spring;      /* direction x sqrt(along), across: of each spring and one empty, (springs + 1) x 4 */
-    float *link;        /* the same in the order of the half links */
+    float *link;        /* the same in the order of the product, (links.room x 4) */
     float *inertia;     /* springs: the diagonal without them, rows of four, (n x 12) */
     float *off;         /* triangles: off-diagonal blocks of the matrix, 9 each and 3 more */
     float *core;        /* triangles: the same without the hinges' part; null if the factor wants that too */
@@ -100,8 +97,5 @@ typedef struct toile_fast_job {
 /* fast.c; for steps of this length, s. False if memory is short: free it in any case. */
 bool toile_fast_make(toile_memory *memory, const toile_model *model, double step, toile_fast *fast);
 void toile_fast_free(toile_memory *memory, toile_fast *fast);
-
-/* fast_pattern.c: the half links, of springs with a share alone; null: of all. */
-void toile_fast_list_links(const toile_model *model, const double *share, toile_fast_pattern *pattern);
 
 #endif

@@ -22,7 +22,7 @@ static void product(const toile_fast_job *job, const team *team, const float *x,
     FOR_MY_CHUNKS(c) {
         TOILE_KERNEL(toile_fast_multiply_spill)(job->fast, job->pattern, c, y);
         if (job->couplings)
-            toile_couplings_add_rows_single(job->couplings, c, job->fast->spring ? NULL : x, y);
+            toile_couplings_add_rows_single(job->couplings, c, x, y);
     }
     toile_barrier_wait(team->barrier);
 }

@@ -49,7 +49,8 @@ static void assemble_all(toile_sim *sim) {
     for (int c = 0; c < sim->model->pattern.chunk_count; c++)
         sim->kernels->assemble(&w->assembly, c, &w->matrix, w->q);
     if (sim->self.couplings.count)
-        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, w->assembly.fast ? w->fast.diagonal : NULL, w->q);
+        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, w->assembly.fast ? w->fast.diagonal : NULL,
+                                 w->assembly.fast ? w->fast.inertia : NULL, w->q);
 }
 
 /* y = A x in double, from the springs' records or the assembled blocks. */
