@@ -292,46 +292,86 @@ static void filter_block(const toile_fast *f, const toile_constraints *constrain
         filter(constraints->filter + 12 * (size_t)f->constraint_of[j], true, B);
 }
 
-/* sign S K S of rows i and j. */
-static void add_spring(const toile_fast *f, const toile_constraints *constraints, int spring, double sign, int i, int j, double to[9]) {
-    const float *w = f->spring + 4 * (size_t)spring;
-    double B[9];
+/* S w of a row. */
+static void filter_vector(const toile_fast *f, const toile_constraints *constraints, int i, const float w[3], double to[3]) {
+    const double *S = constraints->filter + 12 * (size_t)f->constraint_of[i];
     for (int a = 0; a < 3; a++)
-        for (int b = 0; b < 3; b++)
-            B[3 * a + b] = sign * ((double)w[a] * w[b] + (a == b ? w[3] : 0));
-    filter_block(f, constraints, i, j, B);
-    for (int k = 0; k < 9; k++)
-        to[k] += B[k];
+        to[a] = f->constraint_of[i] < 0 ? w[a] : S[4 * a] * w[0] + S[4 * a + 1] * w[1] + S[4 * a + 2] * w[2];
 }
 
-/* A spring within a patch says nothing to its shifts, unless one of its ends is held. */
+/* sign (u v' + T) */
+static void add_outer(double sign, const double u[3], const double v[3], const double T[9], double to[9]) {
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            to[3 * a + b] += sign * (u[a] * v[b] + T[3 * a + b]);
+}
+
+/* across S S of rows i and j. */
+static void across_of(const toile_fast *f, const toile_constraints *constraints, int i, int j, double across, double T[9]) {
+    for (int a = 0; a < 9; a++)
+        T[a] = a % 4 == 0 ? across : 0;
+    filter_block(f, constraints, i, j, T);
+}
+
+/* A spring within a patch, K = w w' + across, says nothing to its shifts, unless one of its ends is held: T K T with
+ * T = S_i - S_j. */
 static void add_held(const toile_fast *f, const toile_constraints *constraints, int i, double to[9]) {
+    static const float AXIS[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     const toile_fast_links *l = &f->pattern.links;
     for (int k = l->begin[i]; k < l->begin[i + 1]; k++) {
-        int j = l->column[k], s = l->spring[k];
-        if (f->coarse.patch[j] != f->coarse.patch[i] || (f->constraint_of[j] >= 0 && j < i))
+        int j = l->column[k];
+        const float *w = f->spring + 4 * (size_t)l->spring[k];
+        if (f->coarse.patch[j] != f->coarse.patch[i] || (f->constraint_of[j] >= 0 && j < i) || (w[0] == 0 && w[1] == 0 && w[2] == 0 && w[3] == 0))
             continue;
-        add_spring(f, constraints, s, 1, i, i, to);
-        add_spring(f, constraints, s, 1, j, j, to);
-        add_spring(f, constraints, s, -1, i, j, to);
-        add_spring(f, constraints, s, -1, j, i, to);
+        double u[3], v[3], T[3][3], R[9] = {0};
+        filter_vector(f, constraints, i, w, u);
+        filter_vector(f, constraints, j, w, v);
+        for (int a = 0; a < 3; a++) {
+            double mine[3], other[3];
+            filter_vector(f, constraints, i, AXIS + 3 * a, mine);
+            filter_vector(f, constraints, j, AXIS + 3 * a, other);
+            u[a] -= v[a];
+            for (int b = 0; b < 3; b++)
+                T[a][b] = mine[b] - other[b];
+        }
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 3; b++)
+                R[3 * a + b] = w[3] * (T[a][0] * T[b][0] + T[a][1] * T[b][1] + T[a][2] * T[b][2]);
+        add_outer(1, u, u, R, to);
     }
 }
 
 static void gather_springs(toile_fast *f, const toile_constraints *constraints, int g) {
     const toile_coarse *c = &f->coarse;
-    double *own = c->pair + 9 * (size_t)c->pair_begin[g];
+    double *own = c->pair + 9 * (size_t)c->pair_begin[g], none[9] = {0};
     for (int q = c->begin[g]; q < c->begin[g + 1]; q++) {
         int i = c->row[q];
         add_diagonal(f, constraints, i, f->inertia + 12 * (size_t)i, own);
         if (f->constraint_of[i] >= 0)
             add_held(f, constraints, i, own);
     }
-    for (int k = c->crossing_begin[g]; k < c->crossing_begin[g + 1]; k++) {
+    for (int k = c->crossing_begin[g], last = c->crossing_begin[g + 1]; k < last; k++) {
         const toile_crossing *x = &c->crossing[k];
-        add_spring(f, constraints, x->spring, 1, x->row, x->row, own);
-        if (x->pair >= 0)
-            add_spring(f, constraints, x->spring, -1, x->row, x->column, c->pair + 9 * (size_t)x->pair);
+        const float *w = f->spring + 4 * (size_t)x->spring;
+        double u[3], v[3], T[9];
+        __builtin_prefetch(f->spring + 4 * (size_t)x[k + 16 < last ? 16 : 0].spring);
+        if (w[0] == 0 && w[1] == 0 && w[2] == 0 && w[3] == 0) /* slack */
+            continue;
+        double *between = x->pair < 0 ? none : c->pair + 9 * (size_t)x->pair;
+        if (f->constraint_of[x->row] < 0 && f->constraint_of[x->column] < 0) {
+            for (int a = 0; a < 9; a++) {
+                double K = (double)w[a / 3] * w[a % 3] + (a % 4 == 0 ? w[3] : 0);
+                own[a] += K;
+                between[a] -= K;
+            }
+            continue;
+        }
+        filter_vector(f, constraints, x->row, w, u);
+        across_of(f, constraints, x->row, x->row, w[3], T);
+        add_outer(1, u, u, T, own);
+        filter_vector(f, constraints, x->column, w, v);
+        across_of(f, constraints, x->row, x->column, w[3], T);
+        add_outer(-1, u, v, T, between);
     }
 }
 
