@@ -46,7 +46,7 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
         ok = ok && (unused || (*fields[i].field = toile_alloc(memory, fields[i].count, sizeof(float))));
     }
     ok = ok && (f->constraint_of = toile_alloc(memory, n, sizeof(int)));
-    ok = ok && (f->partial = toile_alloc(memory, 5 * (size_t)p->chunk_count, sizeof(double)));
+    ok = ok && (f->partial = toile_alloc(memory, TOILE_FAST_SUMS * (size_t)p->chunk_count, sizeof(double)));
     return ok && toile_coarse_make(memory, m, &f->coarse);
 }
 

@@ -17,7 +17,7 @@
 #include "fast_links.h"
 #include "kernels.h"
 
-enum { TOILE_STREAMS = 2 };
+enum { TOILE_STREAMS = 2, TOILE_FAST_SUMS = 9 };
 
 /* Constant. A position is a place in the order of elimination; stream s has positions [stream_begin[s],
  * stream_begin[s + 1]), the rows in the middle are the last. */
@@ -54,19 +54,20 @@ typedef struct toile_fast {
     float *meet_off, *meet_diagonal, *meet_vector; /* what the second stream does to the rows where streams meet */
     int *constraint_of; /* constraint of a particle or -1, (n) */
     float *b, *e, *r, *p, *s, *q; /* (n x 4) */
-    double *partial;    /* (5 x chunks) */
+    double *partial;    /* (TOILE_FAST_SUMS x chunks) */
     bool sound[TOILE_STREAMS + 1]; /* did the factor of each stream succeed? */
     toile_coarse coarse;
 } toile_fast;
 
-/* Raises of the diagonal, relative: none, and dropped fill is made up for; all but none, and it is not; and so on. Beyond the
- * last the factor is no better than diagonal blocks. */
+/* Raises of the diagonal, relative: none, and dropped fill is made up for; all but none, and it is not; and so on. The last stands for
+ * a factor that cannot fail (fast_factor.c), with a raise of the first. */
 #define TOILE_SHIFT_PLAIN 1e-9
 #define TOILE_SHIFT_FIRST 1e-3
 #define TOILE_SHIFT_GROWTH 3.0
-#define TOILE_SHIFT_LAST 0.3
+#define TOILE_SHIFT_LAST 0.2
 static inline double toile_shift_after(double shift) {
-    return shift == 0 ? TOILE_SHIFT_PLAIN : shift < TOILE_SHIFT_FIRST ? TOILE_SHIFT_FIRST : shift * TOILE_SHIFT_GROWTH;
+    double more = shift == 0 ? TOILE_SHIFT_PLAIN : shift < TOILE_SHIFT_FIRST ? TOILE_SHIFT_FIRST : shift * TOILE_SHIFT_GROWTH;
+    return shift < TOILE_SHIFT_LAST && more > TOILE_SHIFT_LAST ? TOILE_SHIFT_LAST : more;
 }
 
 /* One rung back: a raise that one rough moment needed is not kept for good. */
@@ -83,6 +84,7 @@ typedef struct toile_fast_job {
     bool fresh;                  /* a new matrix: factor first */
     double shift;                /* in: where to begin; out: what held */
     const double *b;             /* (n x 4) */
+    const double *older;         /* for the guess: what the step before the last did, (n x 4), or null */
     double *residual, *x;
     double tolerance;            /* relative error of x in the energy norm */
     double reduction;            /* of the error in this run: what single precision can do */

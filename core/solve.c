@@ -80,7 +80,7 @@ static void filter(const toile_constraints *c, double *x) {
 
 /* ---- around the iterations ---- */
 
-/* The guess of fast_guess.c in double. Leaves A x in s. */
+/* The guess of fast_guess.c in double, from the last step alone. Leaves A x in s. */
 static void guess(toile_sim *sim) {
     toile_work *w = &sim->work;
     const toile_constraints *c = &w->constraints;
@@ -195,6 +195,7 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
                           .fresh = true,
                           .shift = sim->state.shift,
                           .b = w->b,
+                          .older = w->older,
                           .residual = w->r,
                           .x = w->solution,
                           .tolerance = out->tolerance,
@@ -204,6 +205,7 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
     double gained = INFINITY;
     if (out->tolerance >= TOILE_SINGLE_PRECISION) {
         sim->kernels->fast_guess(&job);
+        w->older = NULL; /* when a step is solved again its own answer is the better guess */
     } else {
         guess(sim);
         job.energy = residual(sim);
