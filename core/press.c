@@ -272,7 +272,8 @@ void toile_self_find(toile_sim *sim, double h, bool linear) {
 
 void toile_self_assemble(toile_sim *sim) {
     toile_work *w = &sim->work;
+    bool fast = toile_solves_fast(sim->settings);
     if (sim->self.couplings.count)
-        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, toile_solves_fast(sim->settings) ? w->fast.diagonal : NULL,
+        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, fast ? w->fast.diagonal : NULL, fast ? w->fast.inertia : NULL,
                                  w->b);
 }

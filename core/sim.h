@@ -88,6 +88,7 @@ enum { TOILE_LIMIT_MOST = 4096 };
 typedef struct toile_work {
     double *next_x, *next_v;           /* the candidate, (n x 4) */
     double *solution;                  /* dv of the candidate, (n x 4) */
+    const double *older;               /* for the first solve of a step: what the step before the last did, or null; not owned */
     double *friction;                  /* of contacts, N, (n x 4) */
     int riders;                        /* particles that are pinched (pinch.c) */
     double *force, *drag;              /* external, see toile_assembly */

@@ -31,6 +31,7 @@ typedef struct toile_state {
     double *x;           /* positions, m, (n x 4), written by commit */
     double *v;           /* velocities, m/s, (n x 4) */
     double *dv;          /* velocity change of the last step: the solver's first guess, m/s, (n x 4) */
+    double *older;       /* that of the step before it, m/s, (n x 4) */
     toile_touch *touch;  /* (n) */
     double time;         /* s since the start */
     double shift;        /* raise of the incomplete factor's diagonal that held in the last step */

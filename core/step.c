@@ -103,6 +103,7 @@ static void commit(toile_sim *sim, const toile_scheme *scheme) {
     swap(&s->x, &w->next_x);
     swap(&s->v, &w->next_v);
     swap(&s->dv, &w->solution);
+    swap(&s->older, &w->solution);
     swap(&w->stretch, &w->next_stretch);
     s->time += scheme->h;
     toile_update_contacts(sim, w->r, scheme->reach);
