@@ -1116,7 +1116,7 @@ static const int BOX_TRIANGLES[12][3] = {{0, 2, 3}, {0, 3, 1}, {4, 5, 7}, {4, 7,
 enum { DROP = 31 };
 #define BALL 0.3
 #define BOX 0.2
-static toile_world *drop(const char *model, bool box, bool mesh, double drop_from, double aside) {
+static toile_world *drop_on(const char *model, bool box, bool mesh, double drop_from, double aside, double friction) {
     static double x[BALL_VERTICES][3];
     static int t[2 * RINGS * SECTORS][3];
     double h = 1.0 / 120;
@@ -1128,8 +1128,8 @@ static toile_world *drop(const char *model, bool box, bool mesh, double drop_fro
     must(w, toile_add_fabric(w, "cotton", &fabric));
     sheet s = {ALTERNATE, DROP, DROP, {aside - 0.5, 0.7 * aside - 0.5, drop_from}, {1, 0, 0}, {0, 1, 0}, NULL};
     add_sheet(w, &s, fabric);
-    toile_collider c = {.name = "solid", .shape = mesh ? TOILE_MESH : box ? TOILE_BOX : TOILE_SPHERE, .friction_static = 0.5,
-                        .friction_kinetic = 0.4, .size = {box ? BOX : BALL, BOX, BOX}};
+    toile_collider c = {.name = "solid", .shape = mesh ? TOILE_MESH : box ? TOILE_BOX : TOILE_SPHERE, .friction_static = friction,
+                        .friction_kinetic = 0.8 * friction, .size = {box ? BOX : BALL, BOX, BOX}};
     if (mesh && box) {
         for (int i = 0; i < 8; i++)
             for (int k = 0; k < 3; k++)
@@ -1144,6 +1144,10 @@ static toile_world *drop(const char *model, bool box, bool mesh, double drop_fro
     must(w, toile_add_collider(w, &c, NULL));
     must(w, toile_build(w));
     return w;
+}
+
+static toile_world *drop(const char *model, bool box, bool mesh, double drop_from, double aside) {
+    return drop_on(model, box, mesh, drop_from, aside, 0.5);
 }
 
 /* How deep the deepest particle is inside, m; of a ball made of flat faces, inside the ball that fits into it. */
@@ -1212,6 +1216,25 @@ static void drape(void) {
             double above = top[0] - (box ? BOX : BALL);
             CHECK(above > 0.0015 && above < (box ? 0.012 : 0.0025), "%s %s: the top is %.2f mm above the solid", MODELS[m],
                   box ? "box" : "ball", 1000 * above);
+        }
+}
+
+/* Friction that lets nothing slide, as artists ask for: the sheet lands, stays, and neither stretches nor flies off. */
+static void friction_strong(void) {
+    for (int m = 0; m < 2; m++)
+        for (int k = 0; k < 4; k++) {
+            toile_world *w = drop_on(MODELS[m], false, k & 1, BALL + 0.05, 0.03, k & 2 ? 100 : 10);
+            toile_statistics all;
+            for (int f = 0; f < 40; f++)
+                must(w, toile_advance(w, 1.0 / 24));
+            must(w, toile_get_statistics(w, true, &all));
+            printf("  %s, friction %d, %s: stretch %.1f %%, %lld steps, %lld taken back\n", MODELS[m], k & 2 ? 100 : 10,
+                   k & 1 ? "mesh" : "ball", 100 * all.max_stretch, (long long)all.steps, (long long)all.rejected_steps);
+            CHECK(all.max_stretch < 0.06, "%s, friction %d: stretch %.3f", MODELS[m], k & 2 ? 100 : 10, all.max_stretch);
+            CHECK(all.penetrations == 0, "%d particles inside", all.penetrations);
+            CHECK(all.rejected_steps < all.steps / 10, "%lld of %lld steps were taken back", (long long)all.rejected_steps,
+                  (long long)all.steps);
+            toile_destroy(w);
         }
 }
 
@@ -1512,6 +1535,7 @@ int main(int argc, char **argv) {
     RUN(friction_layers);
     RUN(rest_in_a_crease);
     RUN(friction_capstan);
+    RUN(friction_strong);
     RUN(drape);
     RUN(carried);
     RUN(energy);
