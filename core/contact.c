@@ -25,6 +25,10 @@
  * than this is not found (m). */
 #define REACH 0.05
 
+/* Share of the speed with which a particle is taken out of a solid while its neighbours are pinched inside (pinch.c): at full speed,
+ * 2 m/s, it tore edges of R10b to twice their length. */
+#define SLOWLY 0.05
+
 /* Drag of gripping, in masses per time_step: chosen on the strip over a cylinder; 1 and 2 did as well. */
 #define GRIP 3
 /* Friction below this share of its limit sticks. Nearer to it particles stick that will not hold; further off they creep. */
@@ -124,7 +128,7 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     missing = there - h * dot(hit->velocity, hit->normal);
     if (missing > 0) { /* inside the gap: take back a part, not faster than allowed */
         missing *= set->contact_correction;
-        double most = h * set->contact_correction_speed;
+        double most = h * set->contact_correction_speed * (sim->work.riders && toile_beside_rider(sim, i) ? SLOWLY : 1);
         missing = missing > most ? most : missing;
     } else if (kept && !caught) {
         missing = 0; /* resting a little off the surface: do not pull it on */
