@@ -25,9 +25,10 @@
  * than this is not found (m). */
 #define REACH 0.05
 
-/* Share of the speed with which a particle is taken out of a solid while its neighbours are pinched inside (pinch.c): at full speed,
- * 2 m/s, it tore edges of R10b to twice their length. */
-#define SLOWLY 0.05
+/* Shares of the speed with which a particle is taken out of a solid, while cloth is pinched (pinch.c): if a neighbour is, and if its
+ * triangles cross solids. At full speed, 2 m/s, edges of R10b were torn to twice their length. */
+#define SLOWEST 0.05
+#define SLOWER 0.25
 
 /* Drag of gripping, in masses per time_step: chosen on the strip over a cylinder; 1 and 2 did as well. */
 #define GRIP 3
@@ -105,6 +106,13 @@ static bool nearest_solid(const toile_sim *sim, int i, const double *p, double w
     return least < INFINITY;
 }
 
+/* How fast particle i is taken out of a solid, m/s. */
+static double way_out(const toile_sim *sim, int i) {
+    bool pinched = sim->work.riders > 0, tangled = pinched && sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID;
+    double usual = sim->settings->contact_correction_speed;
+    return usual * (pinched && toile_beside_rider(sim, i) ? SLOWEST : tangled ? SLOWER : 1);
+}
+
 /* Holds particle i to the surface it hit: y, and friction of the normal force. */
 static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_hit *hit, int s, bool kept, bool caught,
                             toile_found *found) {
@@ -128,7 +136,7 @@ static void hold_to_surface(const toile_sim *sim, int i, double h, const toile_h
     missing = there - h * dot(hit->velocity, hit->normal);
     if (missing > 0) { /* inside the gap: take back a part, not faster than allowed */
         missing *= set->contact_correction;
-        double most = h * set->contact_correction_speed * (sim->work.riders && toile_beside_rider(sim, i) ? SLOWLY : 1);
+        double most = h * way_out(sim, i);
         missing = missing > most ? most : missing;
     } else if (kept && !caught) {
         missing = 0; /* resting a little off the surface: do not pull it on */

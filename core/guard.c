@@ -127,7 +127,7 @@ static bool is_crushed(const toile_sim *sim, const toile_pair *pair) {
 
 /* Not what contact.c holds off, and not what is pinched together. */
 static bool can_be_pressed(const toile_sim *sim, const toile_pair *pair) {
-    return !toile_pair_held_off(&sim->self, pair) && !toile_pair_rides(sim, pair);
+    return !toile_pair_held_off(&sim->self, pair) && !toile_pair_caught(sim, pair);
 }
 
 bool toile_self_missed(toile_sim *sim, double h, int pass) {

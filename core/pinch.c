@@ -122,6 +122,10 @@ static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found)
     return true;
 }
 
+bool toile_is_caught(const toile_sim *sim, int i) {
+    return toile_rides(sim, i) || (sim->work.riders && sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID);
+}
+
 void toile_pinch_find(toile_sim *sim, double h) {
     toile_work *w = &sim->work;
     int riders = 0;

@@ -15,5 +15,7 @@ bool toile_beside_rider(const struct toile_sim *sim, int i);
 
 /* Does particle i ride in this step? */
 #define toile_rides(sim, i) ((sim)->work.found[i].solid >= 0 && (sim)->work.found[i].mode == TOILE_TOUCH_RIDE)
+/* Does it ride, or was it drawn into solids with what does? */
+bool toile_is_caught(const struct toile_sim *sim, int i);
 
 #endif
