@@ -68,9 +68,15 @@ static size_t place(const toile_model *m, int e, int direction) {
 static void free_part(const toile_work *w, int i, const double *direction, double *out) {
     const toile_found *found = &w->found[i];
     bool touches = found->solid >= 0, fixed = w->held[i] || (touches && found->mode == TOILE_TOUCH_STICK); /* or in one axis only */
-    double along = touches ? dot(found->normal, direction) : 0;
+    double along = touches ? dot(found->normal, direction) : 0, line[3];
     for (int k = 0; k < 3; k++)
         out[k] = fixed ? 0 : direction[k] - (touches ? along * found->normal[k] : 0);
+    if (fixed || !touches || found->other < 0)
+        return;
+    cross(found->normal, found->crease, line); /* of a crease */
+    along = dot(line, direction) / dot(line, line);
+    for (int k = 0; k < 3; k++)
+        out[k] = along * line[k];
 }
 
 /* Brings one strand of the candidate down to `target`. */

@@ -114,7 +114,7 @@ static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found)
     int layers = room > part * 2 * gap && thickness > 0 ? 1 + toile_skin_layers(&sim->self.skin, sim->state.x, hit[0].point, hit[1].point, i) : 1;
     if (room > part * (2 * gap + (layers - 1) * thickness))
         return false;
-    *found = (toile_found){.solid = solid[0], .mode = TOILE_TOUCH_RIDE, .turning = DRAG * sim->model->mass[i] / sim->settings->time_step};
+    *found = (toile_found){.solid = solid[0], .mode = TOILE_TOUCH_RIDE, .face = -1, .other = -1, .left = -1, .turning = DRAG * sim->model->mass[i] / sim->settings->time_step};
     for (int k = 0; k < 3; k++) {
         found->normal[k] = normal[k];
         found->surface[k] = 0.5 * (hit[0].velocity[k] + hit[1].velocity[k]);

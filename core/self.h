@@ -12,6 +12,7 @@
 #include "coupling.h"
 #include "skin.h"
 #include "voxel.h"
+#include "zone.h"
 
 struct toile_sim;
 
@@ -25,7 +26,6 @@ typedef struct toile_press {
     double weight[4]; /* of the nearest points, see toile_near */
     double gap;       /* m */
     double time;      /* of a hit, in parts of the step; 0 of one that was near */
-    double harder;    /* factor on its stiffness; 0 is taken for 1 */
 } toile_press;
 
 typedef struct toile_self {
@@ -52,10 +52,9 @@ typedef struct toile_self {
     int hit_count, hit_capacity;
     toile_couplings couplings;
     bool moved;              /* the guard changed the candidate */
-    double *way;             /* guard: displacement of points, m, (points x 4) */
     unsigned char *touched;  /* guard: points that moved since pairs were last checked, (points) */
-    int *zone;               /* guard: leader of each particle's zone, (n) */
-    double *zone_way;        /* guard: its mass and way, (n x 4) */
+    toile_zones zones;       /* guard */
+    double *votes;           /* scratch: what contacts say of particles, (n x 4) */
 } toile_self;
 
 /* Before a frame: makes what is needed for the solids as they are now. */
@@ -68,9 +67,9 @@ void toile_self_look(struct toile_sim *sim);
 void toile_self_find(struct toile_sim *sim, double h, bool linear);
 /* Into A and b. */
 void toile_self_assemble(struct toile_sim *sim);
-/* Checks the candidate's way. True if it hits something that a new solve may avoid: couplings were added, harder ones with every
- * pass. Below 0: none are. */
-bool toile_self_missed(struct toile_sim *sim, double h, int pass);
+/* Checks the candidate's way. True if it hits something that a new solve may avoid, and it may be solved `again`: couplings were
+ * added. */
+bool toile_self_missed(struct toile_sim *sim, double h, bool again);
 /* Makes the candidate free of new intersections, false if that did not succeed. After toile_self_missed. In a small step cloth
  * that solids close on from two sides is let go: no step is short enough for that. */
 bool toile_self_guard(struct toile_sim *sim, double h, bool small);

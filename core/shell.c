@@ -5,7 +5,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Corners of a rim: what is left between chord and circle is r / 470, for the limb of a figure 0.2 mm. */
+/* Corners of a circle: what is left between chord and circle is r / 470, for the limb of a figure 0.1 mm. */
 enum { AROUND = 48 };
 
 static int *put_triangle(int *to, int a, int b, int c) {
@@ -25,32 +25,61 @@ static void fill_box(toile_solid *s) {
     }
 }
 
-/* Two rims and the middles of both caps. */
-static void fill_cylinder(toile_solid *s) {
-    int *triangle = s->triangles, low = 2 * AROUND, high = low + 1;
-    s->shell[3 * low + 2] = -s->size[1];
-    s->shell[3 * high + 2] = s->size[1];
-    for (int k = 0; k < AROUND; k++) {
-        int next = (k + 1) % AROUND;
-        for (int top = 0; top < 2; top++) {
-            double *at = s->shell + 3 * (top * AROUND + k), angle = 2 * PI * k / AROUND;
-            at[0] = s->size[0] * cos(angle);
-            at[1] = s->size[0] * sin(angle);
-            at[2] = top ? s->size[1] : -s->size[1];
+/* A surface of revolution about z: circles from bottom to top between two poles. */
+static void revolve(toile_solid *s, const double (*ring)[2], int rings, double pole) {
+    int *triangle = s->triangles, low = rings * AROUND, high = low + 1;
+    s->shell[3 * low + 2] = -pole;
+    s->shell[3 * high + 2] = pole;
+    for (int r = 0; r < rings; r++)
+        for (int k = 0; k < AROUND; k++) {
+            double *at = s->shell + 3 * (r * AROUND + k), angle = 2 * PI * k / AROUND;
+            int a = r * AROUND + k, b = r * AROUND + (k + 1) % AROUND;
+            at[0] = ring[r][0] * cos(angle);
+            at[1] = ring[r][0] * sin(angle);
+            at[2] = ring[r][1];
+            if (r == 0)
+                triangle = put_triangle(triangle, low, b, a);
+            if (r + 1 == rings) {
+                triangle = put_triangle(triangle, high, a, b);
+            } else {
+                triangle = put_triangle(triangle, a, b, b + AROUND);
+                triangle = put_triangle(triangle, a, b + AROUND, a + AROUND);
+            }
         }
-        triangle = put_triangle(triangle, low, next, k);
-        triangle = put_triangle(triangle, high, AROUND + k, AROUND + next);
-        triangle = put_triangle(triangle, k, next, AROUND + next);
-        triangle = put_triangle(triangle, k, AROUND + next, AROUND + k);
+}
+
+/* The circles of a shape, radius and height; half as many from pole to pole as corners around, a capsule has its equator twice. */
+static int rings_of(const toile_solid *s, double ring[AROUND][2]) {
+    double radius = s->size[0], half = s->shape == TOILE_SOLID_SPHERE ? 0 : s->size[1];
+    int rings = 0;
+    if (s->shape == TOILE_SOLID_CYLINDER) {
+        for (; rings < 2; rings++)
+            ring[rings][0] = radius, ring[rings][1] = rings ? half : -half;
+        return rings;
     }
+    for (int i = 1; i < AROUND / 2; i++) {
+        double angle = PI * i / (AROUND / 2), across = radius * sin(angle), up = -radius * cos(angle);
+        bool equator = i == AROUND / 4;
+        if (i <= AROUND / 4)
+            ring[rings][0] = across, ring[rings++][1] = up - half;
+        if (i > AROUND / 4 || (equator && half > 0))
+            ring[rings][0] = across, ring[rings++][1] = up + half;
+    }
+    return rings;
+}
+
+static double pole_of(const toile_solid *s) {
+    return s->shape == TOILE_SOLID_SPHERE ? s->size[0] : s->shape == TOILE_SOLID_CAPSULE ? s->size[0] + s->size[1] : s->size[1];
 }
 
 toile_status toile_shell_make(toile_memory *memory, toile_solid *s, toile_error *error) {
     bool box = s->shape == TOILE_SOLID_BOX;
-    if (!box && s->shape != TOILE_SOLID_CYLINDER)
+    double ring[AROUND][2];
+    if (s->shape == TOILE_SOLID_PLANE)
         return TOILE_OK;
-    s->vertex_count = box ? 8 : 2 * AROUND + 2;
-    s->triangle_count = box ? 12 : 4 * AROUND;
+    int rings = box ? 0 : rings_of(s, ring);
+    s->vertex_count = box ? 8 : rings * AROUND + 2;
+    s->triangle_count = box ? 12 : 2 * rings * AROUND;
     size_t numbers = 3 * (size_t)s->vertex_count;
     s->triangles = toile_alloc(memory, 3 * (size_t)s->triangle_count, sizeof(int));
     double **fields[] = {&s->shell, &s->from_x, &s->to_x, &s->x, &s->velocity};
@@ -62,7 +91,7 @@ toile_status toile_shell_make(toile_memory *memory, toile_solid *s, toile_error 
     if (box)
         fill_box(s);
     else
-        fill_cylinder(s);
+        revolve(s, (const double(*)[2])ring, rings, pole_of(s));
     s->closed = true;
     toile_shell_pose(s);
     memcpy(s->from_x, s->to_x, numbers * sizeof(double));

@@ -63,6 +63,10 @@ typedef struct toile_found {
     double turning;     /* resistance to slip, kg/s: sliding, across its direction; gripping, in all */
     int solid, mode;
     double direction[3]; /* as in toile_touch */
+    int face, other;     /* of its mesh; -1: none. `other` is the second face of a crease that it lies in */
+    int left;            /* a face beside it that it was let go from; -1: none */
+    double crease[3];    /* normal of the second face */
+    double crease_speed; /* and velocity along it, m/s */
 } toile_found;
 
 /* How stiff the explicit parts are, and which elements are explicit (stability.c). */
@@ -84,6 +88,7 @@ enum { TOILE_LIMIT_MOST = 4096 };
 typedef struct toile_work {
     double *next_x, *next_v;           /* the candidate, (n x 4) */
     double *solution;                  /* dv of the candidate, (n x 4) */
+    const double *older;               /* for the first solve of a step: what the step before the last did, or null; not owned */
     double *friction;                  /* of contacts, N, (n x 4) */
     int riders;                        /* particles that are pinched (pinch.c) */
     double *force, *drag;              /* external, see toile_assembly */

@@ -179,7 +179,7 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->cloth_points = s->point_count = m->particle_count;
     s->cloth_triangles = s->triangle_count = m->triangles.count;
     for (int i = 0; i < solid_count; i++)
-        if (solids[i].triangle_count) {
+        if (toile_has_edges(&solids[i])) {
             s->solid_count++;
             s->point_count += solids[i].vertex_count;
             s->triangle_count += solids[i].triangle_count;
@@ -229,7 +229,7 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     }
     for (int i = 0, k = 0, point = s->cloth_points, triangle = s->cloth_triangles; ok && i < solid_count; i++) {
         const toile_solid *solid = &solids[i];
-        if (!solid->triangle_count)
+        if (!toile_has_edges(solid))
             continue;
         s->solids[k] = (toile_skin_solid){.solid = i, .point_begin = point, .triangle_begin = triangle};
         for (int j = 0; j < 3 * solid->triangle_count; j++)

@@ -414,9 +414,11 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
     }
     hit->distance = distance;
     /* at an edge: how far from the face that it leans to most */
-    double along = s->shell && distance > 0 ? s->shape == TOILE_SOLID_BOX ? fmax(fabs(n[0]), fmax(fabs(n[1]), fabs(n[2])))
-                                                                         : fmax(fabs(n[2]), sqrt(n[0] * n[0] + n[1] * n[1]))
-                                            : 1;
+    double along = 1;
+    if (distance > 0 && s->shape == TOILE_SOLID_BOX)
+        along = fmax(fabs(n[0]), fmax(fabs(n[1]), fabs(n[2])));
+    if (distance > 0 && s->shape == TOILE_SOLID_CYLINDER)
+        along = fmax(fabs(n[2]), sqrt(n[0] * n[0] + n[1] * n[1]));
     hit->sharp = along < 1 ? sqrt(1 - along * along) : 0;
     return true;
 }
@@ -632,6 +634,78 @@ static bool nearest_mesh(const toile_solid *s, const double p[3], double radius,
     for (int k = 0; k < 3; k++)
         hit->normal[k] = distance > 1e-9 && feature ? away[k] / hit->distance : n[k] / length;
     hit->sharp = feature && !inside ? sharpness(s, best, feature, hit->normal) : 0;
+    return true;
+}
+
+/* Cosines between the normals of a crease: what is flatter has one normal as well as two, and where it is as sharp as a slit
+ * both cannot be kept away from. */
+#define CREASE_FLAT 0.9998
+#define CREASE_SLIT -0.8
+
+/* Is the nearest point of a triangle, of this feature, nearest within the surface around it too? On a face it is; on an edge if
+ * the triangle across has the same; corners are left out. */
+static bool is_minimum(const toile_solid *s, const double *p, int t, int feature) {
+    double w[3];
+    if (feature == 0)
+        return true;
+    int across = feature <= 3 ? s->neighbour[3 * t + feature - 1] : -1, from = s->triangles[3 * t + (feature - 1) % 3];
+    if (across < 0)
+        return false;
+    const int *v = s->triangles + 3 * across;
+    int other = nearest_triangle(p, s->x + 3 * v[0], s->x + 3 * v[1], s->x + 3 * v[2], w);
+    return other >= 1 && other <= 3 && s->neighbour[3 * across + other - 1] == t && (v[other - 1] == from || v[other % 3] == from);
+}
+
+static void look_for_crease(const toile_solid *s, const double *p, int t, const double *normal, nearest *best) {
+    const int *v = s->triangles + 3 * t;
+    nearest found = {t, 0, 0, {0}, NULL};
+    double away[3], n[3];
+    found.feature = nearest_triangle(p, s->x + 3 * v[0], s->x + 3 * v[1], s->x + 3 * v[2], found.weight);
+    for (int k = 0; k < 3; k++)
+        away[k] = p[k] - (found.weight[0] * s->x[3 * v[0] + k] + found.weight[1] * s->x[3 * v[1] + k] + found.weight[2] * s->x[3 * v[2] + k]);
+    found.d2 = dot(away, away);
+    if (found.d2 > best->d2 || (found.d2 == best->d2 && best->triangle >= 0 && t > best->triangle))
+        return;
+    face_normal(s, t, n);
+    double distance = sqrt(found.d2), together = dot(away, normal);
+    if (distance > 1e-9 && dot(away, n) > 0 && together < CREASE_FLAT * distance && together > CREASE_SLIT * distance &&
+        is_minimum(s, p, t, found.feature))
+        *best = found;
+}
+
+bool toile_solid_crease(const toile_solid *s, const double p[3], double radius, int first, const double normal[3], int *triangle,
+                        toile_hit *hit) {
+    nearest found = {-1, 0, radius * radius, {1, 0, 0}, NULL};
+    int stack[TREE_DEPTH_MAX], depth = 0;
+    if (s->shape != TOILE_SOLID_MESH || s->side != TOILE_SOLID_OUTSIDE)
+        return false;
+    stack[depth++] = 0;
+    while (depth) {
+        int at = stack[--depth];
+        const toile_bvh_node *node = &s->nodes[at];
+        if (box_distance2(node, p) > found.d2)
+            continue;
+        if (node->right) {
+            stack[depth++] = node->right;
+            stack[depth++] = at + 1;
+            continue;
+        }
+        for (int i = node->first; i < node->first + node->count; i++)
+            if (s->order[i] != first)
+                look_for_crease(s, p, s->order[i], normal, &found);
+    }
+    if ((*triangle = found.triangle) < 0)
+        return false;
+    const int *v = s->triangles + 3 * found.triangle;
+    const double *w = found.weight;
+    hit->distance = sqrt(found.d2);
+    for (int k = 0; k < 3; k++) {
+        hit->point[k] = w[0] * s->x[3 * v[0] + k] + w[1] * s->x[3 * v[1] + k] + w[2] * s->x[3 * v[2] + k];
+        hit->velocity[k] =
+            w[0] * s->velocity[3 * v[0] + k] + w[1] * s->velocity[3 * v[1] + k] + w[2] * s->velocity[3 * v[2] + k];
+        hit->normal[k] = (p[k] - hit->point[k]) / hit->distance;
+    }
+    hit->sharp = found.feature ? sharpness(s, found.triangle, found.feature, hit->normal) : 0;
     return true;
 }
 

@@ -47,9 +47,10 @@ typedef struct toile_solid {
     toile_pose from, to;        /* at the frame's begin and end */
     toile_pose before, now;     /* at the step's begin and end, written by toile_solid_move */
 
-    /* a mesh, or the shell of a primitive that has edges (shell.h), which has none of what only a mesh is asked */
+    /* a mesh, or the shell of a primitive (shell.h), which has none of what only a mesh is asked */
     int vertex_count, triangle_count;
     double *shell;              /* its vertices in the pose's own frame, (vertex_count x 3); null: none, or a mesh */
+    bool smooth;                /* cloth cannot get at its shell between particles: it is left out (toile_self_begin) */
     int *triangles;             /* (triangle_count x 3) */
     bool closed;                /* every edge has two triangles: inside and outside are known everywhere */
     double *from_x, *to_x;      /* vertices at the frame's begin and end, (vertex_count x 3) */
@@ -79,6 +80,11 @@ toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *inp
                               toile_error *error);
 void toile_solid_free(toile_memory *memory, toile_solid *solid);
 
+/* Is it part of the skin that cloth meets with edges and faces? */
+static inline bool toile_has_edges(const toile_solid *solid) {
+    return solid->triangle_count && !solid->smooth;
+}
+
 /* Checks a pose: finite, rotation of unit length (normalised here; all zero means none). */
 toile_status toile_pose_make(const double position[3], const double rotation[4], const char *name, toile_pose *pose,
                              toile_error *error);
@@ -107,6 +113,10 @@ bool toile_solid_nearest(const toile_solid *solid, const double p[3], double rad
 /* The same answer, sooner if `triangle` (of a mesh; -1: none) is near p; becomes the nearest one. */
 bool toile_solid_nearest_from(const toile_solid *solid, const double p[3], double radius, double open_depth, double h,
                               int *triangle, toile_hit *hit);
+/* In a crease a point has several nearest points, each on a face of its own. The nearest one within `radius` beside that on
+ * triangle `first`, which is outside and has this normal. Of a mesh that has an outside. */
+bool toile_solid_crease(const toile_solid *solid, const double p[3], double radius, int first, const double normal[3], int *triangle,
+                        toile_hit *hit);
 /* Nearest point within `radius`, from whichever side, of what looks within 60 degrees of `way` (unit). */
 bool toile_solid_facing(const toile_solid *solid, const double p[3], double radius, const double way[3], double h, toile_hit *hit);
 

@@ -103,6 +103,7 @@ static void commit(toile_sim *sim, const toile_scheme *scheme) {
     swap(&s->x, &w->next_x);
     swap(&s->v, &w->next_v);
     swap(&s->dv, &w->solution);
+    swap(&s->older, &w->solution);
     swap(&w->stretch, &w->next_stretch);
     s->time += scheme->h;
     toile_update_contacts(sim, w->r, scheme->reach);
@@ -172,7 +173,7 @@ static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, int pass
     bool last = pass == CONTACT_PASSES;
     bool solids = !last && toile_find_missed(sim, scheme->h);
     end_stage(sim, STAGE_SOLID, clock);
-    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR ? pass : -1);
+    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR);
     end_stage(sim, STAGE_SELF, clock);
     return solids || layers;
 }
