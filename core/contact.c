@@ -30,6 +30,11 @@
  * than this is not found (m). */
 #define REACH 0.05
 
+/* Shares of the speed with which a particle is taken out of a solid, while cloth is pinched (pinch.c): if a neighbour is, and if its
+ * triangles cross solids. At full speed, 2 m/s, edges of R10b were torn to twice their length. */
+#define SLOWEST 0.05
+#define SLOWER 0.25
+
 /* Drag of gripping, in masses per time_step: chosen on the strip over a cylinder; 1 and 2 did as well. */
 #define GRIP 3
 /* And no less than what takes the limit at this slip, m/s, or at the slip that there is: a particle that taut cloth presses on with
@@ -114,6 +119,13 @@ static bool nearest_solid(const toile_sim *sim, int i, const double *p, double w
     return least < INFINITY;
 }
 
+/* How fast particle i is taken out of a solid, m/s. */
+static double way_out(const toile_sim *sim, int i) {
+    bool pinched = sim->work.riders > 0, tangled = pinched && sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID;
+    double usual = sim->settings->contact_correction_speed;
+    return usual * (pinched && toile_beside_rider(sim, i) ? SLOWEST : tangled ? SLOWER : 1);
+}
+
 /* The way that a held particle has to go along the normal, beside the surface's, m. */
 static double missing_to(const toile_sim *sim, int i, double h, const toile_hit *hit, double gap, bool kept, bool caught) {
     const toile_settings *set = sim->settings;
@@ -122,7 +134,7 @@ static double missing_to(const toile_sim *sim, int i, double h, const toile_hit 
     for (int k = 0; k < 3; k++)
         missing += hit->normal[k] * (hit->point[k] - x[k]);
     if (missing > 0) /* inside the gap: take back a part, not faster than allowed */
-        return fmin(missing * set->contact_correction, h * set->contact_correction_speed);
+        return fmin(missing * set->contact_correction, h * way_out(sim, i));
     return kept && !caught ? 0 : missing; /* resting a little off the surface: do not pull it on */
 }
 

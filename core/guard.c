@@ -121,7 +121,7 @@ static void find_hits(toile_sim *sim, bool all) {
 static bool is_new(const toile_sim *sim, const toile_pair *pair) {
     const toile_self *s = &sim->self;
     bool crushed = pair->clear >= 0 && pair->clear < TOILE_CRUSHED * toile_pair_thickness(sim, pair);
-    return !toile_pair_held_off(s, pair) && !toile_pair_rides(sim, pair) && (!crushed || toile_pair_with_solid(s, pair));
+    return !toile_pair_held_off(s, pair) && !toile_pair_caught(sim, pair) && (!crushed || toile_pair_with_solid(s, pair));
 }
 
 bool toile_self_missed(toile_sim *sim, double h, bool again) {

@@ -17,6 +17,9 @@
 /* Growth, in parts of what is allowed, that counts where there is more stretch than usual. */
 #define ADDS_UP 0.25
 
+/* The least that particles in contact may yield along an element, in parts of what free ones would. */
+#define LEAST_GIVE 0.1
+
 /* Growth that is let pass where solids hold the cloth in their midst, in parts of what is allowed elsewhere: there shorter steps
  * do not make it less. */
 #define EXCUSED 4.0
@@ -79,7 +82,7 @@ static void free_part(const toile_work *w, int i, const double *direction, doubl
 /* Brings one strand of the candidate down to `target`. */
 static void shorten(toile_sim *sim, const strand *s, double target, double reach) {
     toile_work *w = &sim->work;
-    double d[3] = {0}, length, give = 0, way[3][3];
+    double d[3] = {0}, length, give = 0, whole = 0, way[3][3];
     for (int c = 0; c < s->count; c++)
         for (int k = 0; k < 3; k++)
             d[k] += s->weight[c] * w->next_x[4 * (size_t)s->particle[c] + (size_t)k];
@@ -94,9 +97,10 @@ static void shorten(toile_sim *sim, const strand *s, double target, double reach
         for (int k = 0; k < 3; k++)
             way[c][k] *= factor;
         give += s->weight[c] * dot(way[c], d);
+        whole += s->weight[c] * factor;
     }
-    if (give <= 0)
-        return;
+    if (give <= LEAST_GIVE * whole)
+        return; /* contacts let it yield sideways only: far, for little */
     for (int c = 0; c < s->count; c++)
         for (int k = 0; k < 3; k++) {
             size_t at = 4 * (size_t)s->particle[c] + (size_t)k;
@@ -143,17 +147,12 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double chan
     return count > 0;
 }
 
-/* A particle that solids hold in their midst. */
-static bool is_caught(const toile_sim *sim, int i) {
-    return toile_rides(sim, i) || (sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID);
-}
-
 bool toile_limit_excuses(const toile_sim *sim) {
     const toile_model *m = sim->model;
     const toile_work *w = &sim->work;
     double most = sim->settings->stretch_change_max;
     int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count;
-    if (!w->riders && !(sim->self.on && sim->self.crossings[1]))
+    if (!w->riders)
         return false;
     for (int e = 0; e < elements; e++)
         for (int k = 0; k < directions; k++) {
@@ -163,7 +162,7 @@ bool toile_limit_excuses(const toile_sim *sim) {
             strand s = strand_of(m, e, k);
             bool caught = false;
             for (int c = 0; c < s.count; c++)
-                caught = caught || is_caught(sim, s.particle[c]);
+                caught = caught || toile_is_caught(sim, s.particle[c]);
             if (!caught || !(after <= allowed(before, EXCUSED * most)))
                 return false;
         }

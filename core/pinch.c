@@ -61,14 +61,14 @@ static double beside(const toile_sim *sim, int i, const toile_hit hit[2]) {
     return sqrt(most2);
 }
 
-/* Is the particle between the two at the step's begin? */
+/* Is the particle between the two at the step's begin? Over the tip of a needle, whose faces look away from each other too, it is
+ * more beside than before them. */
 static bool is_between(const toile_sim *sim, int i, double h, double gap, const toile_hit hit[2]) {
     double above = before(sim, i, h, &hit[0]), below = before(sim, i, h, &hit[1]);
-    return above > -gap && below > -gap && above + below > 0 && beside(sim, i, hit) < gap;
+    return above > -gap && below > -gap && above + below > 0 && beside(sim, i, hit) < 0.5 * (above + below);
 }
 
-/* Does a neighbour ride already? Then what is behind a surface has come there with it. */
-static bool beside_rider(const toile_sim *sim, int i) {
+bool toile_beside_rider(const toile_sim *sim, int i) {
     const toile_skin *skin = &sim->self.skin;
     for (int a = sim->self.on ? skin->around_begin[i] : 0; sim->self.on && a < skin->around_begin[i + 1]; a++)
         for (int c = 0; c < 3; c++)
@@ -83,7 +83,7 @@ static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found)
     bool rode = touch->mode & TOILE_TOUCH_RIDE;
     if (!rode && found->solid < 0)
         return false;
-    bool known = rode || beside_rider(sim, i);
+    bool known = rode || toile_beside_rider(sim, i);
     double way[3], back[3], gap = sim->settings->contact_thickness + sim->model->half_thickness[i];
     memcpy(way, rode ? touch->direction : found->normal, sizeof way);
     for (int k = 0; k < 3; k++)
@@ -120,6 +120,10 @@ static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found)
         found->surface[k] = 0.5 * (hit[0].velocity[k] + hit[1].velocity[k]);
     }
     return true;
+}
+
+bool toile_is_caught(const toile_sim *sim, int i) {
+    return toile_rides(sim, i) || (sim->work.riders && sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID);
 }
 
 void toile_pinch_find(toile_sim *sim, double h) {

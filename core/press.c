@@ -224,9 +224,9 @@ void toile_press_sort(toile_sim *sim) {
     toile_couplings_sort(&sim->self.couplings, p->n, p->chunk_begin, p->chunk_count);
 }
 
-bool toile_pair_rides(const toile_sim *sim, const toile_pair *pair) {
+bool toile_pair_caught(const toile_sim *sim, const toile_pair *pair) {
     for (int i = 0; i < 4; i++)
-        if (pair->point[i] >= sim->self.skin.cloth_points || !toile_rides(sim, pair->point[i]))
+        if (pair->point[i] >= sim->self.skin.cloth_points || !toile_is_caught(sim, pair->point[i]))
             return false;
     return true;
 }
@@ -241,7 +241,7 @@ static bool press_near(toile_sim *sim, const toile_pair *pair, bool particles, d
     toile_nearest(toile_pair_kind(pair), (const double(*)[3])x, &near);
     /* layers that lie on each other are pressed straight; where cloth is crushed every pair counts */
     double room = near.distance / toile_pair_thickness(sim, pair), slope = 0.02 + 5 * fmax(0.9 - room, 0);
-    if (!(near.distance > 1e-9) || toile_pair_tangled(sim, pair) || toile_pair_rides(sim, pair) || (!particles && !toile_pair_is_least(&s->skin, pair, &near, slope)))
+    if (!(near.distance > 1e-9) || toile_pair_tangled(sim, pair) || toile_pair_caught(sim, pair) || (!particles && !toile_pair_is_least(&s->skin, pair, &near, slope)))
         return true;
     press.gap = near.distance;
     for (int k = 0; k < 3; k++)

@@ -70,7 +70,7 @@ bool toile_rest(toile_sim *sim, double h) {
             size_t at = 4 * (size_t)i + (size_t)k;
             s->x[at] += h * u[at];
             s->v[at] = u[at];
-            s->dv[at] = 0;
+            s->dv[at] = s->older[at] = 0;
         }
         if (!(s->touch[i].mode & TOILE_TOUCH_RIDE))
             s->touch[i] = (toile_touch){.solid = -1};

@@ -92,8 +92,8 @@ bool toile_pair_held_off(const toile_self *self, const toile_pair *pair);
 bool toile_pair_may_touch(const struct toile_sim *sim, const toile_pair *pair);
 /* Both sides are tangled already, or cloth rides with solids: what keeps others apart would keep them together. */
 bool toile_pair_tangled(const struct toile_sim *sim, const toile_pair *pair);
-/* All of its particles ride: what is pinched together cannot be pressed apart. */
-bool toile_pair_rides(const struct toile_sim *sim, const toile_pair *pair);
+/* Solids hold all of its particles: what is pinched together cannot be pressed apart, only thrown aside. */
+bool toile_pair_caught(const struct toile_sim *sim, const toile_pair *pair);
 /* Points at the step's begin, and the candidate's (or the state again) at its end. */
 void toile_self_set_points(struct toile_sim *sim, const double *end);
 /* `found`: pairs that are near each other somewhere on that way; and who crosses at its end, if asked. */
