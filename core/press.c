@@ -18,9 +18,6 @@
 #define OWED_MOST 0.5
 /* What would need so many times the friction there is to stop it slides, also if it did not before. */
 #define SURE 3.0
-/* Share of the guessed normal force (pressed_share) from which a contact is wedged. Of 1 and 1 / 8 chosen on the twisted tube: with 1
- * a step of every frame is cut, with 1 / 8 few are; eight layers that land cost a sixth more with it. */
-#define WEDGED 0.125
 /* Share of what is missing to thickness that is given back in a step of full length, and how fast at most, m/s. A shorter step
  * gives back as much in the same time, not in the same number of steps: else a crushed rope bursts wherever a step is cut. */
 #define RETURN 0.2
@@ -82,23 +79,6 @@ static double owed(const toile_sim *sim, const toile_press *press) {
     return weight > 0 ? fmin(fmax(sum / weight, -OWED_MOST), OWED_MOST) : 0;
 }
 
-/* The share of the guessed normal impulse that the contacts of these particles had in the last step. What is wedged presses with all
- * of it. What only strikes parts instead: it has a sixtieth or less, and with friction of all of it layers that land would be glued.
- * What is known of particles on colliders is of these: layers all of which touch one are taken for wedged. */
-static double pressed_share(const toile_sim *sim, const toile_press *press) {
-    double did = 0, guessed = 0;
-    bool known = false;
-    for (int i = 0; i < 4; i++) {
-        int p = press->pair.point[i];
-        if (p >= sim->self.skin.cloth_points || sim->state.touch[p].solid >= 0)
-            continue;
-        known = true;
-        did += fabs(press->weight[i]) * sim->state.touch[p].direction[1];
-        guessed += fabs(press->weight[i]) * sim->state.touch[p].direction[0];
-    }
-    return guessed > 0 ? fmin(fmax(did / guessed, 0), 1) : known ? 0 : 1;
-}
-
 /* Of the two sides of a contact after a solve, dv (n x 4), m/s. */
 static void relative_velocity(const toile_coupling *item, const double *dv, double u[3]) {
     memcpy(u, item->known, 3 * sizeof *u);
@@ -154,18 +134,17 @@ void toile_press_remember(toile_sim *sim) {
             double most = OWED_MOST * guessed[p];
             touch->force = fmin(fmax(touch->force + owing[p], -most), most);
             touch->direction[0] = guessed[p];
-            touch->direction[1] = pressed[p];
         }
     }
 }
 
 /* Factor on the stiffness as the gap closes; near = thickness / gap. What strikes is stopped with the square. The tension of twisted
- * cloth presses with thousands of times its weight, and with the square alone layers are pressed to a twentieth of their thickness,
- * where every candidate has hundreds of hits. Wedged layers get the 8th power, which keeps them at half of it and more, and most
+ * cloth presses with thousands of times its weight: with the square alone layers are pressed to a twentieth of their thickness, where
+ * every candidate has hundreds of hits. What was pressed before gets the 8th power, which keeps half of it and more, and most
  * candidates without hits. Chosen on the twisted tube, where the 4th power left hits, and cut steps, as before. */
-static double stiffening(double near, double wedged) {
-    double near2 = near * near;
-    return near > 1 ? near2 * (1 + wedged * (near2 * near2 * near2 - 1)) : 1;
+static double stiffening(double near, bool pressed) {
+    double near2 = near * near, near4 = near2 * near2;
+    return near > 1 ? (pressed ? near4 * near4 : near2) : 1;
 }
 
 /* Keeps the pair of a contact from coming nearer than thickness within the step; v are the velocities it is linear about. */
@@ -190,16 +169,16 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         target = fmin(RETURN * missing / fmax(h, sim->settings->time_step), RETURN_SPEED);
     /* What stays out of itself is left alone. But what was pressed on is held until it would have to be pulled: else layers at
      * rest fall freely every other step. */
-    bool kept = press->gap < 1.02 * thickness && approach < target + h * LIFT && most_did(sim, press, TOILE_TOUCH_PRESSED);
+    bool pressed = most_did(sim, press, TOILE_TOUCH_PRESSED);
+    bool kept = press->gap < 1.02 * thickness && approach < target + h * LIFT && pressed;
     if (approach >= target && press->time == 0 && !kept)
         return true;
     toile_coupling *c = toile_couplings_add(sim->memory, &s->couplings);
     if (!c)
         return false;
     memset(c, 0, sizeof *c);
-    double share = pressed_share(sim, press), wedged = fmin(share / WEDGED, 1);
     double near = thickness / fmax(press->gap, 1e-3 * thickness), part = fmin(h / sim->settings->time_step, 1);
-    double stiffness = fmin(STIFFNESS * stiffening(near, wedged), fmax(STIFFNESS, STIFFNESS_MAX * part * part)) / yielding;
+    double stiffness = fmin(STIFFNESS * stiffening(near, pressed), fmax(STIFFNESS, STIFFNESS_MAX * part * part)) / yielding;
     /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
     double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
     double guess = stiffness * fmax(target, 0) + fmax(blow, 0), force = guess * (1 + owed(sim, press));
@@ -211,12 +190,10 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
     /* Crushed cloth has forces that a step's friction cannot answer explicitly: there it is drag, and creeps. */
     bool crushed = press->gap < TOILE_CRUSHED * thickness, slips = still * force * SURE < speed / yielding;
     bool slides = !crushed && still > 0 && speed > 0 && (slips || most_did(sim, press, TOILE_TOUCH_RUB));
-    if (crushed) {
-        force = fmax(share * force, blow);
+    if (crushed)
         grip = fmin(grip, sliding * force / fmax(speed, 1e-12));
-    } else if (slides) { /* no more than what broke it loose */
+    else if (slides) /* no more than what broke it loose */
         force = fmin(force, (grip + 1 / yielding) * speed / fmax(sliding, 1e-12));
-    }
     memcpy(c->normal, n, sizeof c->normal);
     c->stiffness = stiffness, c->target = target, c->grip = grip, c->friction = still;
     c->guess = guess, c->used = slides ? force : -1;

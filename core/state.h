@@ -16,7 +16,7 @@ typedef struct toile_touch {
     double direction[3]; /* of sliding, or of the pull that made it slide, unit; gripping: of friction, as share of its
                           * limit; 0 if none */
     /* of a particle that touches no collider, if layers press it (press.c): force is what friction owes it, direction[0] the
-     * normal impulse guessed in the last step, direction[1] what it was, all N s */
+     * normal impulse guessed in the last step, both N s */
 } toile_touch;
 
 typedef struct toile_state {
