@@ -77,10 +77,11 @@ static void times(const double *T, const double *u, double *r) {
     r[2] = T[2] * u[0] + T[4] * u[1] + T[5] * u[2];
 }
 
-void toile_couplings_assemble(const toile_couplings *c, double *diagonal, float *single, double *b) {
+void toile_couplings_assemble(const toile_couplings *c, double *diagonal, float *single, float *inertia, double *b) {
     static const int PLACE[9] = {0, 1, 2, 1, 3, 4, 2, 4, 5};
     for (int r = 0; r < c->row_count; r++) {
         size_t i = (size_t)c->row[r];
+        double sum[12] = {0};
         for (int e = c->begin[r]; e < c->begin[r + 1]; e++) {
             const toile_coupling *item = &c->item[c->entry[e] / 4];
             double w = item->weight[c->entry[e] % 4], known[3];
@@ -88,11 +89,16 @@ void toile_couplings_assemble(const toile_couplings *c, double *diagonal, float 
             for (int k = 0; k < 3; k++) {
                 b[4 * i + (size_t)k] += w * (item->push[k] - known[k]);
                 for (int l = 0; l < 3; l++)
-                    diagonal[12 * i + (size_t)(4 * k + l)] += w * w * item->tensor[PLACE[3 * k + l]];
+                    sum[4 * k + l] += w * w * item->tensor[PLACE[3 * k + l]];
             }
         }
-        for (size_t k = 0; single && k < 12; k++)
-            single[12 * i + k] = (float)diagonal[12 * i + k];
+        for (size_t k = 0; k < 12; k++) {
+            diagonal[12 * i + k] += sum[k];
+            if (single)
+                single[12 * i + k] = (float)diagonal[12 * i + k];
+            if (inertia)
+                inertia[12 * i + k] += (float)sum[k];
+        }
     }
 }
 
@@ -146,9 +152,8 @@ void toile_couplings_add_rows_single(const toile_couplings *c, int chunk, const 
         for (int e = c->begin[r]; e < c->begin[r + 1]; e++) {
             const float *single = c->single + 12 * (size_t)(c->entry[e] / 4);
             const float *pull = c->single_pull + 4 * (size_t)(c->entry[e] / 4);
-            float w = single[c->entry[e] % 4], own[3] = {0, 0, 0};
-            if (x)
-                times_single(single + 4, x + 4 * (size_t)c->row[r], own);
+            float w = single[c->entry[e] % 4], own[3];
+            times_single(single + 4, x + 4 * (size_t)c->row[r], own);
             for (int k = 0; k < 3; k++)
                 yi[k] += w * (pull[k] - w * own[k]);
         }

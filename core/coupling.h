@@ -42,11 +42,12 @@ void toile_couplings_free(toile_memory *memory, toile_couplings *couplings);
 toile_coupling *toile_couplings_add(toile_memory *memory, toile_couplings *couplings);
 /* Which particle has which, in an order that depends on nothing else. */
 void toile_couplings_sort(toile_couplings *couplings, int particles, const int *chunk_begin, int chunks);
-/* Adds the diagonal blocks to `diagonal` (and `single`, if not null), and the right side to b. */
-void toile_couplings_assemble(const toile_couplings *couplings, double *diagonal, float *single, double *b);
+/* Adds the diagonal blocks to `diagonal` (and `single` and `inertia`, if not null, which is of springs alone), and the right side
+ * to b. */
+void toile_couplings_assemble(const toile_couplings *couplings, double *diagonal, float *single, float *inertia, double *b);
 
 /* y += off-diagonal part of the couplings times x: all of the first, then, when all threads are done, the rows. Couplings
- * [begin, end); rows of a chunk. The last takes x = null for all of their part, the diagonal too. */
+ * [begin, end); rows of a chunk. */
 void toile_couplings_pull(const toile_couplings *couplings, int begin, int end, const double *x);
 void toile_couplings_add_rows(const toile_couplings *couplings, int chunk, const double *x, double *y);
 void toile_couplings_pull_single(const toile_couplings *couplings, int begin, int end, const float *x);

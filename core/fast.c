@@ -33,7 +33,7 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
                   {&f->s, 4 * n},
                   {&f->q, 4 * n},
                   {&f->spring, 4 * ((size_t)m->springs.padded + 1)},
-                  {&f->link, springs ? 4 * (size_t)fp->half_begin[n] : 0},
+                  {&f->link, 4 * (size_t)fp->links.room},
                   {&f->inertia, 12 * n},
                   {&f->off, 9 * (size_t)p->off_count + 3},
                   {&f->core, 9 * (size_t)p->off_count + 3},
@@ -46,7 +46,7 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
         ok = ok && (unused || (*fields[i].field = toile_alloc(memory, fields[i].count, sizeof(float))));
     }
     ok = ok && (f->constraint_of = toile_alloc(memory, n, sizeof(int)));
-    ok = ok && (f->partial = toile_alloc(memory, 5 * (size_t)p->chunk_count, sizeof(double)));
+    ok = ok && (f->partial = toile_alloc(memory, TOILE_FAST_SUMS * (size_t)p->chunk_count, sizeof(double)));
     return ok && toile_coarse_make(memory, m, &f->coarse);
 }
 

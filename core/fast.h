@@ -14,9 +14,10 @@
 
 #include "coupling.h"
 #include "fast_coarse.h"
+#include "fast_links.h"
 #include "kernels.h"
 
-enum { TOILE_STREAMS = 2 };
+enum { TOILE_STREAMS = 2, TOILE_FAST_SUMS = 9 };
 
 /* Constant. A position is a place in the order of elimination; stream s has positions [stream_begin[s],
  * stream_begin[s + 1]), the rows in the middle are the last. */
@@ -33,17 +34,13 @@ typedef struct toile_fast_pattern {
     /* per block to a later row: which blocks of the same row it meets in the elimination, and what that changes: below n the
      * diagonal of a row, from n on a block, -1 nothing that the pattern has */
     int *update_begin, *update_with, *update_target;
-    int *link_begin;    /* springs: first link of a row, (n + 1) */
-    int *link_column, *link_spring;
-    /* links to higher rows, by twos: first of a row, (n + 1), first to a row beyond the chunk, (n); an odd one is followed by the
-     * empty spring to the same row */
-    int *half_begin, *half_split, *half_column, *half_spring;
+    toile_fast_links links; /* springs */
 } toile_fast_pattern;
 
 typedef struct toile_fast {
     toile_fast_pattern pattern;
     float *spring;      /* direction x sqrt(along), across: of each spring and one empty, (springs + 1) x 4 */
-    float *link;        /* the same in the order of the half links */
+    float *link;        /* the same in the order of the product, (links.room x 4) */
     float *inertia;     /* springs: the diagonal without them, rows of four, (n x 12) */
     float *off;         /* triangles: off-diagonal blocks of the matrix, 9 each and 3 more */
     float *core;        /* triangles: the same without the hinges' part; null if the factor wants that too */
@@ -57,19 +54,20 @@ typedef struct toile_fast {
     float *meet_off, *meet_diagonal, *meet_vector; /* what the second stream does to the rows where streams meet */
     int *constraint_of; /* constraint of a particle or -1, (n) */
     float *b, *e, *r, *p, *s, *q; /* (n x 4) */
-    double *partial;    /* (5 x chunks) */
+    double *partial;    /* (TOILE_FAST_SUMS x chunks) */
     bool sound[TOILE_STREAMS + 1]; /* did the factor of each stream succeed? */
     toile_coarse coarse;
 } toile_fast;
 
-/* Raises of the diagonal, relative: none, and dropped fill is made up for; all but none, and it is not; and so on. Beyond the
- * last the factor is no better than diagonal blocks. */
+/* Raises of the diagonal, relative: none, and dropped fill is made up for; all but none, and it is not; and so on. The last stands for
+ * a factor that cannot fail (fast_factor.c), with a raise of the first. */
 #define TOILE_SHIFT_PLAIN 1e-9
 #define TOILE_SHIFT_FIRST 1e-3
 #define TOILE_SHIFT_GROWTH 3.0
-#define TOILE_SHIFT_LAST 0.3
+#define TOILE_SHIFT_LAST 0.2
 static inline double toile_shift_after(double shift) {
-    return shift == 0 ? TOILE_SHIFT_PLAIN : shift < TOILE_SHIFT_FIRST ? TOILE_SHIFT_FIRST : shift * TOILE_SHIFT_GROWTH;
+    double more = shift == 0 ? TOILE_SHIFT_PLAIN : shift < TOILE_SHIFT_FIRST ? TOILE_SHIFT_FIRST : shift * TOILE_SHIFT_GROWTH;
+    return shift < TOILE_SHIFT_LAST && more > TOILE_SHIFT_LAST ? TOILE_SHIFT_LAST : more;
 }
 
 /* One rung back: a raise that one rough moment needed is not kept for good. */
@@ -86,6 +84,7 @@ typedef struct toile_fast_job {
     bool fresh;                  /* a new matrix: factor first */
     double shift;                /* in: where to begin; out: what held */
     const double *b;             /* (n x 4) */
+    const double *older;         /* for the guess: what the step before the last did, (n x 4), or null */
     double *residual, *x;
     double tolerance;            /* relative error of x in the energy norm */
     double reduction;            /* of the error in this run: what single precision can do */
@@ -100,8 +99,5 @@ typedef struct toile_fast_job {
 /* fast.c; for steps of this length, s. False if memory is short: free it in any case. */
 bool toile_fast_make(toile_memory *memory, const toile_model *model, double step, toile_fast *fast);
 void toile_fast_free(toile_memory *memory, toile_fast *fast);
-
-/* fast_pattern.c: the half links, of springs with a share alone; null: of all. */
-void toile_fast_list_links(const toile_model *model, const double *share, toile_fast_pattern *pattern);
 
 #endif

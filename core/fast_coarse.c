@@ -166,6 +166,25 @@ static void list_pairs(const toile_pattern *p, toile_coarse *c) {
     }
 }
 
+static void list_crossings(const toile_springs *s, toile_coarse *c) {
+    for (int pass = 0; pass < 2; pass++) {
+        for (int e = 0; e < s->padded; e++)
+            for (int k = 0; k < 2; k++) {
+                int i = s->vertex[k][e], j = s->vertex[1 - k][e], g = c->patch[i], h = c->patch[j];
+                if (g == h)
+                    continue;
+                int at = c->crossing_begin[g + !pass]++; /* counts, and then goes to the end of the patch's */
+                if (pass)
+                    c->crossing[at] = (toile_crossing){i, j, e, i < j ? find_pair(c, g, h) : -1};
+            }
+        for (int g = 0; g < c->count && pass == 0; g++)
+            c->crossing_begin[g + 1] += c->crossing_begin[g];
+    }
+    for (int g = c->count; g > 0; g--)
+        c->crossing_begin[g] = c->crossing_begin[g - 1];
+    c->crossing_begin[0] = 0;
+}
+
 /* Where elimination can put something: no column reaches less far down than one before it. Gives the work of a factor. */
 static double find_envelope(toile_coarse *c, int *reach) {
     double work = 0, size = 0;
@@ -205,6 +224,12 @@ static bool lay_out(toile_memory *memory, const toile_model *m, toile_coarse *c)
             c->count = 0;
     }
     toile_free(memory, reach);
+    if (ok && m->springs_used) {
+        ok = (c->crossing_begin = ints(memory, count + 1)) &&
+             (c->crossing = toile_alloc(memory, 2 * (size_t)m->springs.padded, sizeof *c->crossing));
+        if (ok)
+            list_crossings(&m->springs, c);
+    }
     return ok;
 }
 
@@ -222,8 +247,8 @@ bool toile_coarse_make(toile_memory *memory, const toile_model *m, toile_coarse 
 }
 
 void toile_coarse_free(toile_memory *memory, toile_coarse *c) {
-    void *blocks[] = {c->patch, c->begin,  c->row,  c->pair_begin, c->pair_to,
-                      c->column, c->pair, c->factor, c->vector,    c->shift};
+    void *blocks[] = {c->patch,    c->begin,  c->row,  c->pair_begin, c->pair_to, c->crossing_begin,
+                      c->crossing, c->column, c->pair, c->factor,     c->vector,  c->shift};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);
     memset(c, 0, sizeof *c);
@@ -241,14 +266,14 @@ static void filter(const double *S, bool right, double B[9]) {
     memcpy(B, R, sizeof R);
 }
 
-/* S D S, and the size of D where S is nothing: patches that cannot move stand still. */
-static void add_diagonal(const toile_fast *f, const toile_constraints *constraints, int i, double to[9]) {
-    const float *D = f->diagonal + 12 * (size_t)i;
+/* S D S of a row's part D, and the size of its diagonal block where S is nothing: patches that cannot move stand still. */
+static void add_diagonal(const toile_fast *f, const toile_constraints *constraints, int i, const float *D, double to[9]) {
+    const float *all = f->diagonal + 12 * (size_t)i;
     double B[9] = {D[0], D[1], D[2], D[4], D[5], D[6], D[8], D[9], D[10]};
     int own = f->constraint_of[i];
     if (own >= 0) {
         const double *S = constraints->filter + 12 * (size_t)own;
-        double scale = (B[0] + B[4] + B[8]) / 3;
+        double scale = ((double)all[0] + all[5] + all[10]) / 3;
         filter(S, false, B);
         filter(S, true, B);
         for (int a = 0; a < 3; a++)
@@ -259,58 +284,127 @@ static void add_diagonal(const toile_fast *f, const toile_constraints *constrain
         to[k] += B[k];
 }
 
-/* S B S of rows i and j to their patches' pair, `own` if that is row i's with itself. */
-static void add_block(const toile_fast *f, const toile_constraints *constraints, int i, int j, double B[9], double own[9]) {
-    const toile_coarse *c = &f->coarse;
-    int g = c->patch[i], h = c->patch[j];
-    double *to = g == h ? own : c->pair + 9 * (size_t)find_pair(c, g, h);
+/* S B S of rows i and j. */
+static void filter_block(const toile_fast *f, const toile_constraints *constraints, int i, int j, double B[9]) {
     if (f->constraint_of[i] >= 0)
         filter(constraints->filter + 12 * (size_t)f->constraint_of[i], false, B);
     if (f->constraint_of[j] >= 0)
         filter(constraints->filter + 12 * (size_t)f->constraint_of[j], true, B);
-    for (int k = 0; k < 9; k++)
-        to[k] += B[k];
 }
 
-/* Off-diagonal blocks of row i: of connections, or of the matrix. */
-static void add_links(const toile_fast *f, const toile_constraints *constraints, int i, double own[9]) {
-    const toile_fast_pattern *p = &f->pattern;
-    for (int k = p->half_begin[i]; k < p->half_begin[i + 1]; k++) {
-        const float *w = f->link + 4 * (size_t)k;
-        double B[9];
+/* S w of a row. */
+static void filter_vector(const toile_fast *f, const toile_constraints *constraints, int i, const float w[3], double to[3]) {
+    const double *S = constraints->filter + 12 * (size_t)f->constraint_of[i];
+    for (int a = 0; a < 3; a++)
+        to[a] = f->constraint_of[i] < 0 ? w[a] : S[4 * a] * w[0] + S[4 * a + 1] * w[1] + S[4 * a + 2] * w[2];
+}
+
+/* sign (u v' + T) */
+static void add_outer(double sign, const double u[3], const double v[3], const double T[9], double to[9]) {
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            to[3 * a + b] += sign * (u[a] * v[b] + T[3 * a + b]);
+}
+
+/* across S S of rows i and j. */
+static void across_of(const toile_fast *f, const toile_constraints *constraints, int i, int j, double across, double T[9]) {
+    for (int a = 0; a < 9; a++)
+        T[a] = a % 4 == 0 ? across : 0;
+    filter_block(f, constraints, i, j, T);
+}
+
+/* A spring within a patch, K = w w' + across, says nothing to its shifts, unless one of its ends is held: T K T with
+ * T = S_i - S_j. */
+static void add_held(const toile_fast *f, const toile_constraints *constraints, int i, double to[9]) {
+    static const float AXIS[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const toile_fast_links *l = &f->pattern.links;
+    for (int k = l->begin[i]; k < l->begin[i + 1]; k++) {
+        int j = l->column[k];
+        const float *w = f->spring + 4 * (size_t)l->spring[k];
+        if (f->coarse.patch[j] != f->coarse.patch[i] || (f->constraint_of[j] >= 0 && j < i) || (w[0] == 0 && w[1] == 0 && w[2] == 0 && w[3] == 0))
+            continue;
+        double u[3], v[3], T[3][3], R[9] = {0};
+        filter_vector(f, constraints, i, w, u);
+        filter_vector(f, constraints, j, w, v);
+        for (int a = 0; a < 3; a++) {
+            double mine[3], other[3];
+            filter_vector(f, constraints, i, AXIS + 3 * a, mine);
+            filter_vector(f, constraints, j, AXIS + 3 * a, other);
+            u[a] -= v[a];
+            for (int b = 0; b < 3; b++)
+                T[a][b] = mine[b] - other[b];
+        }
         for (int a = 0; a < 3; a++)
             for (int b = 0; b < 3; b++)
-                B[3 * a + b] = -(double)w[a] * w[b] - (a == b ? w[3] : 0);
-        add_block(f, constraints, i, p->half_column[k], B, own);
+                R[3 * a + b] = w[3] * (T[a][0] * T[b][0] + T[a][1] * T[b][1] + T[a][2] * T[b][2]);
+        add_outer(1, u, u, R, to);
     }
 }
 
-static void add_blocks(const toile_fast *f, const toile_pattern *p, const toile_constraints *constraints, int i, double own[9]) {
-    const int *begin = f->live ? f->live->begin : p->row_begin;
-    for (int at = begin[i]; at < begin[i + 1]; at++) {
-        int k = toile_live_block(f->live, at);
-        double B[9];
-        for (int a = 0; a < 9; a++)
-            B[a] = f->off[9 * (size_t)k + (size_t)a];
-        add_block(f, constraints, i, p->column[k], B, own);
+static void gather_springs(toile_fast *f, const toile_constraints *constraints, int g) {
+    const toile_coarse *c = &f->coarse;
+    double *own = c->pair + 9 * (size_t)c->pair_begin[g], none[9] = {0};
+    for (int q = c->begin[g]; q < c->begin[g + 1]; q++) {
+        int i = c->row[q];
+        add_diagonal(f, constraints, i, f->inertia + 12 * (size_t)i, own);
+        if (f->constraint_of[i] >= 0)
+            add_held(f, constraints, i, own);
     }
+    for (int k = c->crossing_begin[g], last = c->crossing_begin[g + 1]; k < last; k++) {
+        const toile_crossing *x = &c->crossing[k];
+        const float *w = f->spring + 4 * (size_t)x->spring;
+        double u[3], v[3], T[9];
+        __builtin_prefetch(f->spring + 4 * (size_t)x[k + 16 < last ? 16 : 0].spring);
+        if (w[0] == 0 && w[1] == 0 && w[2] == 0 && w[3] == 0) /* slack */
+            continue;
+        double *between = x->pair < 0 ? none : c->pair + 9 * (size_t)x->pair;
+        if (f->constraint_of[x->row] < 0 && f->constraint_of[x->column] < 0) {
+            for (int a = 0; a < 9; a++) {
+                double K = (double)w[a / 3] * w[a % 3] + (a % 4 == 0 ? w[3] : 0);
+                own[a] += K;
+                between[a] -= K;
+            }
+            continue;
+        }
+        filter_vector(f, constraints, x->row, w, u);
+        across_of(f, constraints, x->row, x->row, w[3], T);
+        add_outer(1, u, u, T, own);
+        filter_vector(f, constraints, x->column, w, v);
+        across_of(f, constraints, x->row, x->column, w[3], T);
+        add_outer(-1, u, v, T, between);
+    }
+}
+
+static void gather_blocks(toile_fast *f, const toile_pattern *p, const toile_constraints *constraints, int g) {
+    const toile_coarse *c = &f->coarse;
+    const int *begin = f->live ? f->live->begin : p->row_begin;
+    double *pair = c->pair + 9 * (size_t)c->pair_begin[g], D[9] = {0}, own[9] = {0};
+    for (int q = c->begin[g]; q < c->begin[g + 1]; q++) {
+        int i = c->row[q];
+        add_diagonal(f, constraints, i, f->diagonal + 12 * (size_t)i, D);
+        for (int at = begin[i]; at < begin[i + 1]; at++) {
+            int k = toile_live_block(f->live, at), j = p->column[k], h = c->patch[j];
+            double B[9], *to = g == h ? own : c->pair + 9 * (size_t)find_pair(c, g, h);
+            for (int a = 0; a < 9; a++)
+                B[a] = f->off[9 * (size_t)k + (size_t)a];
+            filter_block(f, constraints, i, j, B);
+            for (int a = 0; a < 9; a++)
+                to[a] += B[a];
+        }
+    }
+    for (int a = 0; a < 3; a++) /* blocks within the patch stand for their transposed too */
+        for (int b = 0; b < 3; b++)
+            pair[3 * a + b] = D[3 * a + b] + own[3 * a + b] + own[3 * b + a];
 }
 
 void toile_coarse_gather(toile_fast *f, const toile_pattern *p, const toile_constraints *constraints, int from, int to) {
     const toile_coarse *c = &f->coarse;
     for (int g = from; g < to; g++) {
-        double *pair = c->pair + 9 * (size_t)c->pair_begin[g], D[9] = {0}, own[9] = {0};
-        memset(pair, 0, 9 * (size_t)(c->pair_begin[g + 1] - c->pair_begin[g]) * sizeof(double));
-        for (int q = c->begin[g]; q < c->begin[g + 1]; q++) {
-            add_diagonal(f, constraints, c->row[q], D);
-            if (f->spring)
-                add_links(f, constraints, c->row[q], own);
-            else
-                add_blocks(f, p, constraints, c->row[q], own);
-        }
-        for (int a = 0; a < 3; a++) /* blocks within the patch stand for their transposed too */
-            for (int b = 0; b < 3; b++)
-                pair[3 * a + b] = D[3 * a + b] + own[3 * a + b] + own[3 * b + a];
+        memset(c->pair + 9 * (size_t)c->pair_begin[g], 0, 9 * (size_t)(c->pair_begin[g + 1] - c->pair_begin[g]) * sizeof(double));
+        if (f->spring)
+            gather_springs(f, constraints, g);
+        else
+            gather_blocks(f, p, constraints, g);
     }
 }
 

@@ -15,12 +15,20 @@
 #include "memory.h"
 #include "model.h"
 
+/* A spring from a row of a patch to one of another. */
+typedef struct toile_crossing {
+    int row, column, spring;
+    int pair; /* of the patches, -1: the other patch has it */
+} toile_crossing;
+
 typedef struct toile_coarse {
     int count;          /* patches; 0: none, where a mesh is small or its patches too entangled */
     int *patch;         /* of each row, (n) */
     int *begin, *row;   /* rows of each patch, ascending, (count + 1), (n) */
     int *pair_begin;    /* pairs of a patch and one that blocks of its rows lead to, itself first, (count + 1) */
     int *pair_to;
+    int *crossing_begin; /* springs: crossings of each patch, (count + 1) */
+    toile_crossing *crossing;
     int *column;        /* first number of each column of the factor, (3 x count + 1) */
     double *pair;       /* 3x3 blocks, (pairs x 9) */
     double *factor;     /* lower triangle, column by column, each from its diagonal (there the inverse) to the end of its envelope */

@@ -95,7 +95,7 @@ static void fill(const toile_fast *f, const toile_constraints *constraints, doub
             }
         }
         for (int a = 0; a < 3; a++)
-            D.r[a][a] *= (float)(1 + shift);
+            D.r[a][a] *= (float)(1 + (shift < TOILE_SHIFT_LAST ? shift : TOILE_SHIFT_FIRST));
         store_block(f->work_diagonal + 12 * (size_t)i, D);
         for (int k = p->begin[at]; k < p->begin[at + 1]; k++) {
             block O = source_block(f, k);
@@ -145,6 +145,17 @@ TOILE_INLINE void add_to_diagonals(const toile_fast *f, int stream, int i, int j
     }
 }
 
+/* The last resort: what row k and row j of the eliminated row's blocks Y and X gave to their diagonals is given back, so that with
+ * the dropped -X' D^-1 Y a positive semi-definite matrix is added, [X Y]' D^-1 [X Y], and no pivot can fail (in blocks what Ajiz and
+ * Jennings 1984 do). */
+TOILE_INLINE void give_back(const toile_fast *f, int stream, int i, block X, block I) {
+    float *row = target_of(f, stream, i);
+    block D = load_block(row), W = times(I, X);
+    for (int a = 0; a < 3; a++)
+        D.r[a] += f4_set(X.r[0][a]) * W.r[0] + f4_set(X.r[1][a]) * W.r[1] + f4_set(X.r[2][a]) * W.r[2];
+    store_block(row, D);
+}
+
 bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraints *constraints, double shift, int stream) {
     const toile_fast_pattern *p = &f->pattern;
     int begin = p->stream_begin[stream], end = p->stream_begin[stream + 1], middle = p->stream_begin[TOILE_STREAMS];
@@ -179,7 +190,13 @@ bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraint
             for (int u = p->update_begin[k]; u < p->update_begin[k + 1]; u++) {
                 block X = load_block(f->work_off + 12 * (size_t)p->update_with[u]);
                 if (p->update_target[u] < 0) {
-                    add_to_diagonals(f, stream, p->column[p->update_with[u]], p->column[k], X, W, shift > 0);
+                    int j = p->column[p->update_with[u]];
+                    if (shift < TOILE_SHIFT_LAST) {
+                        add_to_diagonals(f, stream, j, p->column[k], X, W, shift > 0);
+                    } else {
+                        give_back(f, stream, j, X, I);
+                        give_back(f, stream, p->column[k], load_block(f->work_off + 12 * (size_t)k), I);
+                    }
                     continue;
                 }
                 float *T = target_of(f, stream, p->update_target[u]);

@@ -8,6 +8,7 @@ typedef float f4 __attribute__((vector_size(16)));
 typedef float f4u __attribute__((vector_size(16), aligned(4)));
 typedef int i4 __attribute__((vector_size(16)));
 typedef float f8 __attribute__((vector_size(32)));
+typedef float f8u __attribute__((vector_size(32), aligned(16)));
 typedef int i8 __attribute__((vector_size(32)));
 
 TOILE_INLINE f4 f4_set(float a) {
@@ -40,6 +41,15 @@ TOILE_INLINE float f4_sum(f4 a) {
 /* B' x for the rows of B: the sum of rows times the numbers of x. */
 TOILE_INLINE f4 f4_rows(f4 r0, f4 r1, f4 r2, f4 x) {
     return r0 * f4_set(x[0]) + r1 * f4_set(x[1]) + r2 * f4_set(x[2]);
+}
+
+/* Two particles that lie side by side. */
+TOILE_INLINE f8 f8_loose(const float *p) {
+    return (f8) * (const f8u *)p;
+}
+
+TOILE_INLINE void f8_store(float *p, f8 a) {
+    *(f8u *)p = (f8u)a;
 }
 
 /* The fourth and the eighth become 0. */

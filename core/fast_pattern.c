@@ -1,4 +1,4 @@
-/* The constant part of the fast solver: order of elimination, pattern of the factor, links of the springs. */
+/* The constant part of the fast solver: order of elimination, pattern of the factor. */
 #include "fast_pattern.h"
 
 #include "force_spring.h"
@@ -165,60 +165,6 @@ static bool list_updates(toile_memory *memory, toile_fast_pattern *f, const int 
     return true;
 }
 
-static bool list_links(toile_memory *memory, const toile_model *m, toile_fast_pattern *f) {
-    const toile_pattern *p = &m->pattern;
-    int total = p->spring_begin[f->n];
-    if (!(f->link_begin = ints(memory, f->n + 1)) || !(f->link_column = ints(memory, total)) ||
-        !(f->link_spring = ints(memory, total)))
-        return false;
-    for (int i = 0; i < f->n; i++) {
-        f->link_begin[i] = p->spring_begin[i];
-        for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
-            int spring = p->spring_code[k] >> 1, second = p->spring_code[k] & 1;
-            f->link_column[k] = m->springs.vertex[1 - second][spring];
-            f->link_spring[k] = spring;
-        }
-    }
-    f->link_begin[f->n] = total;
-    return true;
-}
-
-/* Links of row i to rows [from, to), made even. */
-static int add_half_links(toile_fast_pattern *f, const double *share, int i, int from, int to, int empty, int at) {
-    int first = at;
-    for (int k = f->link_begin[i]; k < f->link_begin[i + 1]; k++)
-        if (f->link_column[k] >= from && f->link_column[k] < to && (!share || share[f->link_spring[k]] != 0)) {
-            f->half_column[at] = f->link_column[k];
-            f->half_spring[at++] = f->link_spring[k];
-        }
-    if ((at - first) % 2) {
-        f->half_column[at] = f->half_column[at - 1];
-        f->half_spring[at++] = empty;
-    }
-    return at;
-}
-
-void toile_fast_list_links(const toile_model *m, const double *share, toile_fast_pattern *f) {
-    const toile_pattern *p = &m->pattern;
-    int at = 0;
-    for (int c = 0; c < p->chunk_count; c++)
-        for (int i = p->chunk_begin[c], end = p->chunk_begin[c + 1]; i < end; i++) {
-            f->half_begin[i] = at;
-            f->half_split[i] = at = add_half_links(f, share, i, i + 1, end, m->springs.padded, at);
-            at = add_half_links(f, share, i, end, f->n, m->springs.padded, at);
-        }
-    f->half_begin[f->n] = at;
-}
-
-static bool list_half_links(toile_memory *memory, const toile_model *m, toile_fast_pattern *f) {
-    int most = f->link_begin[f->n] / 2 + 2 * f->n + 1;
-    if (!(f->half_begin = ints(memory, f->n + 1)) || !(f->half_split = ints(memory, f->n)) ||
-        !(f->half_column = ints(memory, most)) || !(f->half_spring = ints(memory, most)))
-        return false;
-    toile_fast_list_links(m, NULL, f);
-    return true;
-}
-
 /* Blocks between later neighbours of a row that have none: where eliminating the row puts something (level 1). Appends arcs
  * without a source, each as often as it is found; counts them if `arcs` is null. */
 static int list_fill(const toile_fast_pattern *f, const int *position, arc *arcs) {
@@ -327,17 +273,17 @@ bool toile_fast_pattern_make(toile_memory *memory, const toile_model *m, double 
         f->split[i] = k;
     }
     ok = ok && list_updates(memory, f, position) &&
-         (!m->springs_used || (list_links(memory, m, f) && list_half_links(memory, m, f)));
+         (!m->springs_used || toile_fast_links_make(memory, m, &f->links));
     toile_free(memory, position);
     toile_free(memory, row_of);
     return ok;
 }
 
 void toile_fast_pattern_free(toile_memory *memory, toile_fast_pattern *f) {
-    int *blocks[] = {f->row,         f->begin,       f->split,      f->column,      f->source, f->source_begin,    f->update_begin,
-                     f->update_with, f->update_target, f->link_begin, f->link_column, f->link_spring, f->half_begin,
-                     f->half_split,  f->half_column, f->half_spring};
+    int *blocks[] = {f->row,          f->begin,        f->split,       f->column,       f->source,
+                     f->source_begin, f->update_begin, f->update_with, f->update_target};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);
+    toile_fast_links_free(memory, &f->links);
     memset(f, 0, sizeof *f);
 }

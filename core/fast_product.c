@@ -1,38 +1,74 @@
 /* Products of the fast solver: y = A x in single precision, and the same in double from the springs' records. */
 #include "fast_kernels.h"
 
-/* Two connections from a row, x of it twice: K d of each, d the difference of their ends, is taken off the other ends and
- * given back. */
-TOILE_INLINE f8 pull_pair(const float *link, const int *column, f8 xi, const float *x, float *target) {
-    ptrdiff_t a = 4 * (ptrdiff_t)column[0], b = 4 * (ptrdiff_t)column[1];
-    f8 w = *(const f8 *)link, d = xi - f8_join(f4_load(x + a), f4_load(x + b)), t = w * d;
+/* Springs: A x = M x + sum over links of w (w . (x_i - x_j)) + across (x_i - x_j). Eight numbers at a time: wider vectors than the
+ * processor has are taken apart on the stack by compilers, ten times slower. */
+TOILE_INLINE f8 pull_of(f8 w, f8 d) {
+    f8 t = w * d;
     t += __builtin_shufflevector(t, t, 1, 0, 3, 2, 5, 4, 7, 6);
     t += __builtin_shufflevector(t, t, 2, 3, 0, 1, 6, 7, 4, 5);
-    f8 pull = f8_clean(w) * t + __builtin_shufflevector(w, w, 3, 3, 3, 3, 7, 7, 7, 7) * d;
+    return f8_clean(w) * t + __builtin_shufflevector(w, w, 3, 3, 3, 3, 7, 7, 7, 7) * d;
+}
+
+/* Links from rows that lie side by side to columns that do. */
+TOILE_INLINE void pull_run(const float *link, int count, const float *xi, const float *xj, float *yi, float *yj) {
+    for (int k = 0; k < 4 * count; k += 8) {
+        f8 pull = pull_of(*(const f8 *)(link + k), f8_loose(xi + k) - f8_loose(xj + k));
+        __builtin_prefetch(link + k + 512);
+        f8_store(yi + k, f8_loose(yi + k) + pull);
+        f8_store(yj + k, f8_loose(yj + k) - pull);
+    }
+}
+
+/* The same where the column is the next row: what is given to a row and taken from it goes there at once. */
+TOILE_INLINE void pull_chain(const float *link, int count, const float *x, float *y) {
+    f8 before = {0};
+    for (int k = 0; k < 4 * count; k += 8) {
+        f8 pull = pull_of(*(const f8 *)(link + k), f8_loose(x + k) - f8_loose(x + k + 4));
+        f8_store(y + k, f8_loose(y + k) + (pull - __builtin_shufflevector(before, pull, 4, 5, 6, 7, 8, 9, 10, 11)));
+        before = pull;
+    }
+    f4_store(y + 4 * count, f4_load(y + 4 * count) - __builtin_shufflevector(before, before, 4, 5, 6, 7));
+}
+
+/* Two loose links of a row, x of it twice: what they pull is taken off the other ends and given back. */
+TOILE_INLINE f8 pull_pair(const float *link, const int *column, f8 xi, const float *x, float *target) {
+    ptrdiff_t a = 4 * (ptrdiff_t)column[0], b = 4 * (ptrdiff_t)column[1];
+    f8 pull = pull_of(*(const f8 *)link, xi - f8_join(f4_load(x + a), f4_load(x + b)));
     f4_store(target + a, f4_load(target + a) - __builtin_shufflevector(pull, pull, 0, 1, 2, 3));
     f4_store(target + b, f4_load(target + b) - __builtin_shufflevector(pull, pull, 4, 5, 6, 7));
     return pull;
 }
 
-/* Springs, each once, from the lower of its rows: A x = M x + sum over links of w (w . (x_i - x_j)) + across (x_i - x_j). Eight
- * numbers at a time: wider vectors than the processor has are taken apart on the stack by compilers, ten times slower. */
 static void multiply_links(const toile_fast *f, const toile_pattern *pattern, int chunk, const float *x, float *y) {
-    const toile_fast_pattern *p = &f->pattern;
+    const toile_fast_links *l = &f->pattern.links;
     int begin = pattern->chunk_begin[chunk], end = pattern->chunk_begin[chunk + 1];
-    float *spill = f->spill + 4 * (size_t)pattern->spill_begin[chunk];
-    memset(y + 4 * (size_t)begin, 0, 4 * (size_t)(end - begin) * sizeof(float));
+    float *spill = f->spill + 4 * (size_t)pattern->spill_begin[chunk], *beyond = spill - 4 * (ptrdiff_t)end;
     memset(spill, 0, 4 * (size_t)pattern->spill_count[chunk] * sizeof(float));
     for (int i = begin; i < end; i++) {
         const float *M = f->inertia + 12 * (size_t)i;
+        f4_store(y + 4 * (size_t)i, f4_rows(f4_load(M), f4_load(M + 4), f4_load(M + 8), f4_load(x + 4 * (size_t)i)));
+    }
+    const float *link = f->link + 4 * (size_t)l->run_link[chunk];
+    for (const toile_link_run *r = l->run + l->run_begin[chunk], *last = l->run + l->run_begin[chunk + 1]; r < last; r++) {
+        ptrdiff_t i = 4 * (ptrdiff_t)r->row, j = 4 * (ptrdiff_t)r->column;
+        if (j - i == 4)
+            pull_chain(link, r->count, x + i, y + i);
+        else
+            pull_run(link, r->count, x + i, x + j, y + i, (r->column < end ? y : beyond) + j);
+        link += 4 * (size_t)r->count;
+    }
+    for (int i = begin; i < end; i++) {
+        int k = l->loose_begin[i];
+        if (k == l->loose_begin[i + 1])
+            continue;
         f4 own = f4_load(x + 4 * (size_t)i);
         f8 xi = f8_join(own, own), sum = {0};
-        int k = p->half_begin[i];
-        for (; k < p->half_split[i]; k += 2)
-            sum += pull_pair(f->link + 4 * (size_t)k, p->half_column + k, xi, x, y);
-        for (; k < p->half_begin[i + 1]; k += 2)
-            sum += pull_pair(f->link + 4 * (size_t)k, p->half_column + k, xi, x, spill - 4 * (ptrdiff_t)end);
-        own = f4_rows(f4_load(M), f4_load(M + 4), f4_load(M + 8), own) + f8_fold(sum);
-        f4_store(y + 4 * (size_t)i, f4_load(y + 4 * (size_t)i) + own);
+        for (; k < l->loose_split[i]; k += 2)
+            sum += pull_pair(f->link + 4 * (size_t)k, l->to + k, xi, x, y);
+        for (; k < l->loose_begin[i + 1]; k += 2)
+            sum += pull_pair(f->link + 4 * (size_t)k, l->to + k, xi, x, beyond);
+        f4_store(y + 4 * (size_t)i, f4_load(y + 4 * (size_t)i) + f8_fold(sum));
     }
 }
 
@@ -91,14 +127,14 @@ void TOILE_KERNEL(toile_fast_multiply_spill)(const toile_fast *f, const toile_pa
 }
 
 /* Row i of y = A x in double, from the springs' records; A's diagonal blocks are assembled. */
-TOILE_INLINE void multiply_row(const toile_fast_pattern *p, const toile_matrix *a, const double *record, int i, const double *x,
+TOILE_INLINE void multiply_row(const toile_fast_links *l, const toile_matrix *a, const double *record, int i, const double *x,
                                double *y) {
     const double *D = a->diagonal + 12 * (size_t)i;
     v4 xi = v4_load(x + 4 * (size_t)i), sum = v4_set(0);
     v4 own = v4_load(D) * v4_set(xi[0]) + v4_load(D + 4) * v4_set(xi[1]) + v4_load(D + 8) * v4_set(xi[2]);
-    for (int k = p->link_begin[i]; k < p->link_begin[i + 1]; k++) {
-        const double *r = record + (size_t)p->link_spring[k] * TOILE_SPRING_RECORD;
-        v4 u = v4_row(r), xj = v4_load(x + 4 * (size_t)p->link_column[k]);
+    for (int k = l->begin[i]; k < l->begin[i + 1]; k++) {
+        const double *r = record + (size_t)l->spring[k] * TOILE_SPRING_RECORD;
+        v4 u = v4_row(r), xj = v4_load(x + 4 * (size_t)l->column[k]);
         sum += v4_set(r[3] * v4_sum(u * xj)) * u + v4_set(r[4]) * xj;
     }
     v4_store(y + 4 * (size_t)i, own - sum);
@@ -107,5 +143,5 @@ TOILE_INLINE void multiply_row(const toile_fast_pattern *p, const toile_matrix *
 void TOILE_KERNEL(toile_fast_multiply_springs)(const toile_fast *f, const toile_matrix *a, const double *record, int chunk,
                                                const double *x, double *y) {
     for (int i = a->pattern->chunk_begin[chunk]; i < a->pattern->chunk_begin[chunk + 1]; i++)
-        multiply_row(&f->pattern, a, record, i, x, y);
+        multiply_row(&f->pattern.links, a, record, i, x, y);
 }

@@ -12,6 +12,9 @@
 /* Distance kept while moving, in thicknesses: what rounding and the next step need. */
 #define LEAST_GAP 0.02
 
+/* No particle is pushed further than so many times what a gap lacks. */
+#define THROW 4.0
+
 /* ---- hits ---- */
 
 /* No way of A against B longer than this: each against the mean way of all. */
@@ -43,7 +46,7 @@ static void check_pair(const toile_sim *sim, toile_pair *pair) {
         toile_nearest(kind, (const double(*)[3])begin, &near);
         pair->clear = (float)near.distance;
     }
-    if (pair->clear - way > 2 * keep || toile_pair_tangled(&sim->self, pair))
+    if (pair->clear - way > 2 * keep || toile_pair_tangled(sim, pair))
         return;
     if (!toile_ccd(kind, (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
         return;
@@ -112,12 +115,13 @@ static void find_hits(toile_sim *sim, bool all) {
         qsort(s->hit, (size_t)s->hit_count, sizeof *s->hit, compare_hits);
 }
 
-/* Is it a hit that a new solve may avoid? Particles on a collider's face are contact.c's. Crushed layers are pressed apart already, all
- * that is left is a pair here and there, and impulses are enough: solved again they come back elsewhere, as often as one likes. */
+/* Is it a hit that a new solve may avoid? Particles on a collider's face are contact.c's, and what is pinched moves as it has to.
+ * Crushed layers are pressed apart already, all that is left is a pair here and there, and impulses are enough: solved again they
+ * come back elsewhere, as often as one likes. */
 static bool is_new(const toile_sim *sim, const toile_pair *pair) {
     const toile_self *s = &sim->self;
     bool crushed = pair->clear >= 0 && pair->clear < TOILE_CRUSHED * toile_pair_thickness(sim, pair);
-    return !toile_pair_held_off(s, pair) && (!crushed || toile_pair_with_solid(s, pair));
+    return !toile_pair_held_off(s, pair) && !toile_pair_rides(sim, pair) && (!crushed || toile_pair_with_solid(s, pair));
 }
 
 bool toile_self_missed(toile_sim *sim, double h, bool again) {
@@ -151,11 +155,7 @@ int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     toile_self *s = &sim->self;
     if (!s->on)
         return 0;
-    if (!s->near_known) {
-        toile_self_set_points(sim, sim->state.x);
-        toile_self_search(sim, true);
-        toile_self_keep_near(sim);
-    }
+    toile_self_look(sim);
     toile_self_set_points(sim, sim->state.x);
     memcpy(s->skin.end, x, 4 * (size_t)s->skin.cloth_points * sizeof *x);
     toile_self_search(sim, false);
@@ -166,7 +166,7 @@ int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     s->found.count = kept;
     s->skin.listed = false; /* pairs are missing now */
     find_hits(sim, true);
-    return s->hit_count;
+    return s->skin.flooded ? 1 : s->hit_count;
 }
 
 /* ---- guard: impulses, then zones ---- */
@@ -191,7 +191,12 @@ static void push_apart(toile_sim *sim, const toile_press *hit) {
     }
     if (gap >= goal || !(yielding > 0))
         return;
-    double push = (goal - gap) / yielding;
+    double push = (goal - gap) / yielding, longest = 0;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 3; k++)
+            longest = fmax(longest, push * fabs(hit->weight[i] * n[k]) * yield_of(sim, hit->pair.point[i], k));
+    if (longest > THROW * (goal - gap)) /* the only one that yields is far from where it hit */
+        push *= THROW * (goal - gap) / longest;
     for (int i = 0; i < 4; i++) {
         int p = hit->pair.point[i];
         for (int k = 0; k < 3; k++)

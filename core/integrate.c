@@ -61,6 +61,7 @@ void toile_guess(toile_sim *sim, const toile_scheme *scheme) {
         memset(sim->work.solution, 0, bytes); /* the trend is in v* */
     else
         memcpy(sim->work.solution, sim->state.dv, bytes);
+    sim->work.older = scheme->lead > 0 || scheme->procedure != TOILE_LINEAR ? NULL : sim->state.older;
 }
 
 /* (I - S) a */

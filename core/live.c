@@ -70,5 +70,5 @@ void toile_live_list(toile_sim *sim) {
     live->begin[p->n] = count;
     w->matrix.live = w->fast.live = count < p->off_count ? live : NULL;
     if (w->fast.link)
-        toile_fast_list_links(m, w->stability.spring_share, &w->fast.pattern);
+        toile_fast_links_list(m, w->stability.spring_share, &w->fast.pattern.links);
 }

@@ -56,14 +56,33 @@ TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, 
 }
 
 /* What the fast product reads of a row of springs; B has its inertia. */
-TOILE_INLINE void copy_links(const toile_assembly *a, int i, const double B[9]) {
-    const toile_fast_pattern *f = &a->fast->pattern;
-    float *link = a->fast->link, *inertia = a->fast->inertia + 12 * (size_t)i;
+TOILE_INLINE void copy_inertia(const toile_assembly *a, int i, const double B[9]) {
+    float *inertia = a->fast->inertia + 12 * (size_t)i;
     for (int k = 0; k < 3; k++)
         for (int c = 0; c < 3; c++)
             inertia[4 * k + c] = (float)B[3 * k + c];
-    for (int k = f->half_begin[i]; k < f->half_begin[i + 1]; k++)
-        memcpy(link + 4 * (size_t)k, a->fast->spring + 4 * (size_t)f->half_spring[k], 4 * sizeof *link);
+}
+
+/* Springs between the same rows have one direction: their K add up to one of the same form. */
+TOILE_INLINE void join_springs(const float *a, const float *b, float *to) {
+    float aa = a[0] * a[0] + a[1] * a[1] + a[2] * a[2], bb = b[0] * b[0] + b[1] * b[1] + b[2] * b[2];
+    const float *longer = aa > bb ? a : b;
+    float most = aa > bb ? aa : bb, grow = most > 0 ? sqrtf((aa + bb) / most) : 0;
+    for (int k = 0; k < 3; k++)
+        to[k] = grow * longer[k];
+    to[3] = a[3] + b[3];
+}
+
+static void copy_links(const toile_fast *f, int empty, int begin, int end) {
+    const int *order = f->pattern.links.order;
+    for (int k = begin; k < end; k++) {
+        float *to = f->link + 4 * (size_t)k;
+        const float *first = f->spring + 4 * (size_t)order[2 * k];
+        if (order[2 * k + 1] == empty)
+            memcpy(to, first, 4 * sizeof *to);
+        else
+            join_springs(first, f->spring + 4 * (size_t)order[2 * k + 1], to);
+    }
 }
 
 /* Diagonal block and right side of one row of springs in one go. Slack and explicit ones are not in the matrix. */
@@ -106,13 +125,19 @@ void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matr
     const toile_pattern *p = &a->model->pattern;
     const toile_live *live = matrix->live;
     bool springs = a->model->springs_used;
+    if (springs && a->fast) {
+        const toile_fast_links *l = &a->fast->pattern.links;
+        int empty = a->model->springs.padded;
+        copy_links(a->fast, empty, l->run_link[chunk], l->run_link[chunk + 1]);
+        copy_links(a->fast, empty, l->loose_begin[p->chunk_begin[chunk]], l->loose_begin[p->chunk_begin[chunk + 1]]);
+    }
     for (int i = p->chunk_begin[chunk]; i < p->chunk_begin[chunk + 1]; i++) {
         double mass = a->model->mass[i];
         const double *g = a->drag + 8 * (size_t)i;
         double B[10] = {mass + g[0], g[1], g[2], g[1], mass + g[3], g[4], g[2], g[4], mass + g[5]};
         if (springs) {
             if (a->fast)
-                copy_links(a, i, B);
+                copy_inertia(a, i, B);
             assemble_springs(a, i, matrix, b, B);
         } else {
             add_diagonal(a, i, B);

@@ -225,6 +225,13 @@ void toile_press_sort(toile_sim *sim) {
     toile_couplings_sort(&sim->self.couplings, p->n, p->chunk_begin, p->chunk_count);
 }
 
+bool toile_pair_rides(const toile_sim *sim, const toile_pair *pair) {
+    for (int i = 0; i < 4; i++)
+        if (pair->point[i] >= sim->self.skin.cloth_points || !toile_rides(sim, pair->point[i]))
+            return false;
+    return true;
+}
+
 /* A coupling for a pair that is near, if it needs one. False if memory is short. */
 static bool press_near(toile_sim *sim, const toile_pair *pair, bool particles, double h) {
     toile_self *s = &sim->self;
@@ -235,7 +242,7 @@ static bool press_near(toile_sim *sim, const toile_pair *pair, bool particles, d
     toile_nearest(toile_pair_kind(pair), (const double(*)[3])x, &near);
     /* layers that lie on each other are pressed straight; where cloth is crushed every pair counts */
     double room = near.distance / toile_pair_thickness(sim, pair), slope = 0.02 + 5 * fmax(0.9 - room, 0);
-    if (!(near.distance > 1e-9) || toile_pair_tangled(s, pair) || (!particles && !toile_pair_is_least(&s->skin, pair, &near, slope)))
+    if (!(near.distance > 1e-9) || toile_pair_tangled(sim, pair) || toile_pair_rides(sim, pair) || (!particles && !toile_pair_is_least(&s->skin, pair, &near, slope)))
         return true;
     press.gap = near.distance;
     for (int k = 0; k < 3; k++)
@@ -247,14 +254,7 @@ static bool press_near(toile_sim *sim, const toile_pair *pair, bool particles, d
 void toile_self_find(toile_sim *sim, double h, bool linear) {
     toile_self *s = &sim->self;
     s->couplings.count = s->couplings.row_count = 0;
-    if (!s->on)
-        return;
-    if (!s->near_known) {
-        toile_self_set_points(sim, sim->state.x);
-        toile_self_search(sim, true);
-        toile_self_keep_near(sim);
-    }
-    if (!linear)
+    if (!s->on || !linear)
         return;
     toile_self_set_points(sim, sim->state.x);
     bool ok = true, cheap = sim->settings->self_collision == TOILE_SELF_CHEAP;
@@ -273,7 +273,8 @@ void toile_self_find(toile_sim *sim, double h, bool linear) {
 
 void toile_self_assemble(toile_sim *sim) {
     toile_work *w = &sim->work;
+    bool fast = toile_solves_fast(sim->settings);
     if (sim->self.couplings.count)
-        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, toile_solves_fast(sim->settings) ? w->fast.diagonal : NULL,
+        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, fast ? w->fast.diagonal : NULL, fast ? w->fast.inertia : NULL,
                                  w->b);
 }

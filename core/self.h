@@ -61,6 +61,8 @@ typedef struct toile_self {
 toile_status toile_self_begin(struct toile_sim *sim, toile_error *error);
 void toile_self_free(struct toile_sim *sim);
 
+/* Before a step: pairs that are near at the state, if that is not known yet. */
+void toile_self_look(struct toile_sim *sim);
 /* Couplings of the pairs that are near; none if the step does not solve one linear system that they can be part of. */
 void toile_self_find(struct toile_sim *sim, double h, bool linear);
 /* Into A and b. */
@@ -88,8 +90,10 @@ bool toile_pair_with_solid(const toile_self *self, const toile_pair *pair);
 bool toile_pair_held_off(const toile_self *self, const toile_pair *pair);
 /* Do the scene's rules let all particles of the one touch all of the other? */
 bool toile_pair_may_touch(const struct toile_sim *sim, const toile_pair *pair);
-/* Both sides are tangled already: what keeps others apart would keep them together. */
-bool toile_pair_tangled(const toile_self *self, const toile_pair *pair);
+/* Both sides are tangled already, or cloth rides with solids: what keeps others apart would keep them together. */
+bool toile_pair_tangled(const struct toile_sim *sim, const toile_pair *pair);
+/* All of its particles ride: what is pinched together cannot be pressed apart. */
+bool toile_pair_rides(const struct toile_sim *sim, const toile_pair *pair);
 /* Points at the step's begin, and the candidate's (or the state again) at its end. */
 void toile_self_set_points(struct toile_sim *sim, const double *end);
 /* `found`: pairs that are near each other somewhere on that way; and who crosses at its end, if asked. */

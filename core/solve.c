@@ -49,7 +49,8 @@ static void assemble_all(toile_sim *sim) {
     for (int c = 0; c < sim->model->pattern.chunk_count; c++)
         sim->kernels->assemble(&w->assembly, c, &w->matrix, w->q);
     if (sim->self.couplings.count)
-        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, w->assembly.fast ? w->fast.diagonal : NULL, w->q);
+        toile_couplings_assemble(&sim->self.couplings, w->matrix.diagonal, w->assembly.fast ? w->fast.diagonal : NULL,
+                                 w->assembly.fast ? w->fast.inertia : NULL, w->q);
 }
 
 /* y = A x in double, from the springs' records or the assembled blocks. */
@@ -79,7 +80,7 @@ static void filter(const toile_constraints *c, double *x) {
 
 /* ---- around the iterations ---- */
 
-/* The guess of fast_guess.c in double. Leaves A x in s. */
+/* The guess of fast_guess.c in double, from the last step alone. Leaves A x in s. */
 static void guess(toile_sim *sim) {
     toile_work *w = &sim->work;
     const toile_constraints *c = &w->constraints;
@@ -194,6 +195,7 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
                           .fresh = true,
                           .shift = sim->state.shift,
                           .b = w->b,
+                          .older = w->older,
                           .residual = w->r,
                           .x = w->solution,
                           .tolerance = out->tolerance,
@@ -203,6 +205,7 @@ static bool solve_fast(toile_sim *sim, int iterations_max, toile_system *out) {
     double gained = INFINITY;
     if (out->tolerance >= TOILE_SINGLE_PRECISION) {
         sim->kernels->fast_guess(&job);
+        w->older = NULL; /* when a step is solved again its own answer is the better guess */
     } else {
         guess(sim);
         job.energy = residual(sim);

@@ -83,7 +83,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             FOR_MY_CHUNKS(c) {
                 TOILE_KERNEL(toile_fast_multiply_spill)(f, pattern, c, s);
                 if (job->couplings)
-                    toile_couplings_add_rows_single(job->couplings, c, f->spring ? NULL : p, s);
+                    toile_couplings_add_rows_single(job->couplings, c, p, s);
                 filter_single(constraints, c, s);
                 f4 sum = f4_set(0), with_b = sum;
                 FOR_ROWS(c, i) {

@@ -12,9 +12,10 @@ toile_status toile_state_make(toile_memory *memory, const toile_model *m, bool h
     s->x = toile_alloc(memory, 4 * n, sizeof(double));
     s->v = toile_alloc(memory, 4 * n, sizeof(double));
     s->dv = toile_alloc(memory, 4 * n, sizeof(double));
+    s->older = toile_alloc(memory, 4 * n, sizeof(double));
     s->touch = toile_alloc(memory, n, sizeof *s->touch);
     s->dx = history ? toile_alloc(memory, 4 * n, sizeof(double)) : NULL;
-    if (!s->x || !s->v || !s->dv || !s->touch || (history && !s->dx)) {
+    if (!s->x || !s->v || !s->dv || !s->older || !s->touch || (history && !s->dx)) {
         toile_state_free(memory, s);
         return toile_fail_memory(error, "the state");
     }
@@ -29,6 +30,7 @@ void toile_state_free(toile_memory *memory, toile_state *s) {
     toile_free(memory, s->x);
     toile_free(memory, s->v);
     toile_free(memory, s->dv);
+    toile_free(memory, s->older);
     toile_free(memory, s->touch);
     toile_free(memory, s->dx);
     memset(s, 0, sizeof *s);
@@ -39,6 +41,7 @@ void toile_state_copy(const toile_state *from, toile_state *to) {
     memcpy(to->x, from->x, 4 * n * sizeof(double));
     memcpy(to->v, from->v, 4 * n * sizeof(double));
     memcpy(to->dv, from->dv, 4 * n * sizeof(double));
+    memcpy(to->older, from->older, 4 * n * sizeof(double));
     memcpy(to->touch, from->touch, n * sizeof *from->touch);
     if (from->dx)
         memcpy(to->dx, from->dx, 4 * n * sizeof(double));
@@ -72,6 +75,7 @@ uint64_t toile_state_hash_of(const toile_state *s) {
     uint64_t h = toile_hash(TOILE_HASH_SEED, s->x, 4 * n * sizeof(double));
     h = toile_hash(h, s->v, 4 * n * sizeof(double));
     h = toile_hash(h, s->dv, 4 * n * sizeof(double));
+    h = toile_hash(h, s->older, 4 * n * sizeof(double));
     h = toile_hash(h, s->touch, n * sizeof *s->touch);
     h = toile_hash(h, time, sizeof time);
     h = toile_hash(h, control, sizeof control);
@@ -84,7 +88,7 @@ uint64_t toile_state_hash_of(const toile_state *s) {
 
 size_t toile_state_bytes(const toile_state *s) {
     size_t history = s->dx ? (4 * (size_t)s->n + 1) * sizeof(double) : 0;
-    return 2 * sizeof(double) + 6 * sizeof(int32_t) + (size_t)s->n * (12 * sizeof(double) + sizeof(toile_touch)) + history;
+    return 2 * sizeof(double) + 6 * sizeof(int32_t) + (size_t)s->n * (16 * sizeof(double) + sizeof(toile_touch)) + history;
 }
 
 void toile_state_write(const toile_state *s, void *bytes) {
@@ -98,6 +102,7 @@ void toile_state_write(const toile_state *s, void *bytes) {
     memcpy(at, s->x, vector), at += vector;
     memcpy(at, s->v, vector), at += vector;
     memcpy(at, s->dv, vector), at += vector;
+    memcpy(at, s->older, vector), at += vector;
     memcpy(at, s->touch, (size_t)s->n * sizeof *s->touch), at += (size_t)s->n * sizeof *s->touch;
     if (s->dx) {
         memcpy(at, s->dx, vector), at += vector;
@@ -121,12 +126,12 @@ toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes
                           "the saved state has %zu bytes, this scene needs %zu: it belongs to another scene", size,
                           toile_state_bytes(s));
     const char *at = bytes;
-    size_t vector = 4 * (size_t)s->n * sizeof(double), doubles = 12 * (size_t)s->n;
+    size_t vector = 4 * (size_t)s->n * sizeof(double), doubles = 16 * (size_t)s->n;
     double time[2];
     int32_t control[6];
     memcpy(time, at, sizeof time), at += sizeof time;
     memcpy(control, at, sizeof control), at += sizeof control;
-    const char *touches = at + 3 * vector, *history = touches + (size_t)s->n * sizeof *s->touch;
+    const char *touches = at + 4 * vector, *history = touches + (size_t)s->n * sizeof *s->touch;
     if (!all_finite(at, doubles) || (s->dx && !all_finite(history, 4 * (size_t)s->n + 1)))
         return toile_fail(error, TOILE_FORMAT, "the saved state holds a number that is not finite: it is damaged");
     for (int i = 0; i < s->n; i++) {
@@ -147,7 +152,8 @@ toile_status toile_state_read(toile_state *s, int solid_count, const void *bytes
     s->direct_left = control[4];
     memcpy(s->x, at, vector), at += vector;
     memcpy(s->v, at, vector), at += vector;
-    memcpy(s->dv, at, vector);
+    memcpy(s->dv, at, vector), at += vector;
+    memcpy(s->older, at, vector);
     memcpy(s->touch, touches, (size_t)s->n * sizeof *s->touch);
     if (s->dx) {
         memcpy(s->dx, history, vector);

@@ -148,7 +148,8 @@ static toile_status carry_state(const toile_sim *sim, const toile_model *old, co
     for (int i = 0; i < now->particle_count; i++)
         first[i] = -1;
     memset(is->x, 0, 4 * (size_t)now->particle_count * sizeof(double));
-    double *const sources[] = {was->x, was->v, was->dv, was->dx}, *const targets[] = {is->x, is->v, is->dv, is->dx};
+    double *const sources[] = {was->x, was->v, was->dv, was->older, was->dx};
+    double *const targets[] = {is->x, is->v, is->dv, is->older, is->dx};
     for (int v = 0; v < old->vertex_count; v++) {
         int o = old->place[v], n = now->place[v];
         if (seen[o] == n + 1)
@@ -158,12 +159,12 @@ static toile_status carry_state(const toile_sim *sim, const toile_model *old, co
             is->touch[n] = was->touch[o];
         if (first[n] < 0) {
             first[n] = o;
-            for (int k = 0; k < 4; k++)
+            for (int k = 0; k < 5; k++)
                 if (sources[k])
                     memcpy(targets[k] + 4 * (size_t)n, sources[k] + 4 * (size_t)o, 4 * sizeof(double));
         } else {
             double share = old->mass[o] / (mass[n] + old->mass[o]);
-            for (int k = 0; k < 4; k++) {
+            for (int k = 0; k < 5; k++) {
                 if (!sources[k])
                     continue;
                 for (int c = 0; c < 3; c++)

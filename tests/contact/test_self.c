@@ -246,7 +246,7 @@ static void couplings_are_a_matrix(void) {
                         item->weight[p] * item->weight[q] * item->tensor[PLACE[k]];
     }
     toile_couplings_sort(&c, N, CHUNKS, 2);
-    toile_couplings_assemble(&c, diagonal, single, b);
+    toile_couplings_assemble(&c, diagonal, single, NULL, b);
     for (int i = 0; i < 4 * N; i++) {
         x[i] = i % 4 == 3 ? 0 : random_number(&seed);
         xs[i] = (float)x[i];
