@@ -138,13 +138,14 @@ void toile_press_remember(toile_sim *sim) {
     }
 }
 
-/* Factor on the stiffness as the gap closes; near = thickness / gap. What strikes is stopped with the square. The tension of twisted
- * cloth presses with thousands of times its weight: with the square alone layers are pressed to a twentieth of their thickness, where
- * every candidate has hundreds of hits. What was pressed before gets the 8th power, which keeps half of it and more, and most
- * candidates without hits. Chosen on the twisted tube, where the 4th power left hits, and cut steps, as before. */
-static double stiffening(double near, bool pressed) {
+/* Factor on the stiffness as the gap closes; near = thickness / gap. The tension of twisted cloth presses with thousands of times its
+ * weight: with the square layers are pressed to a twentieth of their thickness, where every candidate has hundreds of hits; with the
+ * 8th power to half of it, and most candidates have none. Chosen on the twisted tube, whose steps are still cut with the 4th. What
+ * lands pays for it: ten frames of eight layers take twice the time. The 8th power for contacts alone that pressed in the last step
+ * cures that, but the funnel's steps are then cut. */
+static double stiffening(double near) {
     double near2 = near * near, near4 = near2 * near2;
-    return near > 1 ? (pressed ? near4 * near4 : near2) : 1;
+    return near > 1 ? near4 * near4 : 1;
 }
 
 /* Keeps the pair of a contact from coming nearer than thickness within the step; v are the velocities it is linear about. */
@@ -169,8 +170,7 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         target = fmin(RETURN * missing / fmax(h, sim->settings->time_step), RETURN_SPEED);
     /* What stays out of itself is left alone. But what was pressed on is held until it would have to be pulled: else layers at
      * rest fall freely every other step. */
-    bool pressed = most_did(sim, press, TOILE_TOUCH_PRESSED);
-    bool kept = press->gap < 1.02 * thickness && approach < target + h * LIFT && pressed;
+    bool kept = press->gap < 1.02 * thickness && approach < target + h * LIFT && most_did(sim, press, TOILE_TOUCH_PRESSED);
     if (approach >= target && press->time == 0 && !kept)
         return true;
     toile_coupling *c = toile_couplings_add(sim->memory, &s->couplings);
@@ -178,7 +178,7 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         return false;
     memset(c, 0, sizeof *c);
     double near = thickness / fmax(press->gap, 1e-3 * thickness), part = fmin(h / sim->settings->time_step, 1);
-    double stiffness = fmin(STIFFNESS * stiffening(near, pressed), fmax(STIFFNESS, STIFFNESS_MAX * part * part)) / yielding;
+    double stiffness = fmin(STIFFNESS * stiffening(near), fmax(STIFFNESS, STIFFNESS_MAX * part * part)) / yielding;
     /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
     double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
     double guess = stiffness * fmax(target, 0) + fmax(blow, 0), force = guess * (1 + owed(sim, press));
