@@ -138,10 +138,11 @@ void toile_press_remember(toile_sim *sim) {
     }
 }
 
-/* Factor on the stiffness as the gap closes; near = thickness / gap. The tension of twisted cloth presses with some thousand times
- * its weight: with the square layers are pressed to a twentieth of their thickness, where every step is a hit and every hit a
- * pass; with the 8th power to six tenths, and most steps have none. Chosen on the twisted tube and sheet; with the 4th power the tube
- * costs a fifth more. What lies on each other at rest hardly feels it. */
+/* Factor on the stiffness as the gap closes; near = thickness / gap. The tension of twisted cloth presses with thousands of times its
+ * weight: with the square layers are pressed to a twentieth of their thickness, where every candidate has hundreds of hits; with the
+ * 8th power to half of it, and most candidates have none. Chosen on the twisted tube, whose steps are still cut with the 4th. What
+ * lands pays for it: ten frames of eight layers take twice the time. The 8th power for contacts alone that pressed in the last step
+ * cures that, but the funnel's steps are then cut. */
 static double stiffening(double near) {
     double near2 = near * near, near4 = near2 * near2;
     return near > 1 ? near4 * near4 : 1;
