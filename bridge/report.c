@@ -138,6 +138,8 @@ static json_t *compose(const toile_report *report, toile_world *world, const toi
     put(object, "self_contacts", json_integer(counters ? counters->couplings : 0));
     put(object, "self_hits", json_integer(counters ? counters->hits : 0));
     put(object, "pinched", json_integer(counters ? counters->pinched : 0));
+    put(object, "pinched_particles", json_integer(counters ? counters->riders : 0));
+    put(object, "rested_steps", json_integer(counters ? counters->rested : 0));
     put(object, "self_zones", json_integer(counters ? counters->zones : 0));
     put(object, "linear_solver", chosen(world, "linear_solver"));
     put(object, "preconditioner", chosen(world, "preconditioner"));

@@ -4,6 +4,7 @@
 #include "garment.h"
 #include "pin.h"
 #include "sew.h"
+#include "shell.h"
 #include "stability.h"
 #include "world.h"
 
@@ -657,7 +658,9 @@ toile_status toile_pose_collider(toile_world *w, int collider, const double posi
     toile_solid *s = &w->solids[collider];
     if (s->shape == TOILE_SOLID_MESH)
         return toile_fail(&w->error, TOILE_MISUSE, "collider \"%s\" is a mesh; move it with toile_deform_collider", s->name);
-    return toile_pose_make(position, rotation, s->name, &s->to, &w->error);
+    status = toile_pose_make(position, rotation, s->name, &s->to, &w->error);
+    toile_shell_pose(s);
+    return status;
 }
 
 toile_status toile_deform_collider(toile_world *w, int collider, const double *positions) {
@@ -799,20 +802,43 @@ toile_status toile_place_inputs(toile_world *w) {
     return TOILE_OK;
 }
 
+/* What went wrong in a frame without ending it. */
+static void tell_troubles(toile_world *w, int64_t rode_before) {
+    const toile_counters *f = &w->sim.frame;
+    double time = w->sim.state.time;
+    char line[240];
+    if (!w->hooks.log)
+        return;
+    if (f->forced) {
+        snprintf(line, sizeof line,
+                 "at %.3f s %lld of %lld steps were taken at the smallest step length although the stretch changed by more "
+                 "than stretch_change_max",
+                 time, (long long)f->forced, (long long)f->steps);
+        w->hooks.log(w->hooks.user, 1, line);
+    }
+    if (f->rested) {
+        snprintf(line, sizeof line,
+                 "at %.3f s %lld steps had no answer, however short: the cloth went with colliders and pins instead, and may cross",
+                 time, (long long)f->rested);
+        w->hooks.log(w->hooks.user, 1, line);
+    }
+    if (f->riders && !rode_before) {
+        snprintf(line, sizeof line,
+                 "at %.3f s colliders close on %lld particles of the cloth from two sides: these go with them until there is room",
+                 time, (long long)f->riders);
+        w->hooks.log(w->hooks.user, 1, line);
+    }
+}
+
 toile_status toile_advance(toile_world *w, double seconds) {
     toile_status status = is_built(w);
     if (status != TOILE_OK)
         return status;
     if (!(seconds > 0 && seconds <= 10))
         return toile_fail(&w->error, TOILE_INVALID, "a frame of %g s is not possible; use more than 0 and at most 10", seconds);
-    if ((status = toile_sim_advance(&w->sim, seconds, &w->error)) == TOILE_OK && w->sim.frame.forced && w->hooks.log) {
-        char line[200];
-        snprintf(line, sizeof line,
-                 "at %.3f s %lld of %lld steps were taken at the smallest step length although the stretch changed by more "
-                 "than stretch_change_max",
-                 w->sim.state.time, (long long)w->sim.frame.forced, (long long)w->sim.frame.steps);
-        w->hooks.log(w->hooks.user, 1, line);
-    }
+    int64_t rode_before = w->sim.frame.riders;
+    if ((status = toile_sim_advance(&w->sim, seconds, &w->error)) == TOILE_OK)
+        tell_troubles(w, rode_before);
     return status;
 }
 

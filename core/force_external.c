@@ -112,7 +112,7 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
             g[2] -= c * (a[0] * a[2] + d[0] * d[2]), g[3] += c * (1 - a[1] * a[1] - d[1] * d[1]);
             g[4] -= c * (a[1] * a[2] + d[1] * d[2]), g[5] += c * (1 - a[2] * a[2] - d[2] * d[2]);
         }
-        if (turning && slide->solid >= 0 && slide->mode == TOILE_TOUCH_GRIP) {
+        if (turning && slide->solid >= 0 && (slide->mode == TOILE_TOUCH_GRIP || slide->mode == TOILE_TOUCH_RIDE)) {
             const double *a = slide->normal, *u = slide->surface;
             double c = slide->turning, away = (vi[0] - u[0]) * a[0] + (vi[1] - u[1]) * a[1] + (vi[2] - u[2]) * a[2];
             for (int k = 0; k < 3; k++)

@@ -1,5 +1,5 @@
 /* Checks the way of a candidate and makes it free of new intersections: impulses (Bridson, Fedkiw and Anderson 2002, section
- * 7.3), then zones that move as one (there, section 7.5, without turning), and last cloth that solids pinch. All of it
+ * 7.3), then zones that move as one (zone.h), and last cloth that solids pinch. All of it
  * goes over pairs sorted by key, so results do not depend on threads. */
 #include "press.h"
 #include "sim.h"
@@ -12,10 +12,8 @@
 /* Distance kept while moving, in thicknesses: what rounding and the next step need. */
 #define LEAST_GAP 0.02
 
-/* Factor on the stiffness of crushed layers, with every pass of a step in which they are hit again: they press with more than
- * anything says beforehand. 10 holds them as well, but costs iterations. What strikes from afar is hit by many pairs that do not
- * agree where to, and would be thrown about. */
-#define HARDER 4.0
+/* No particle is pushed further than so many times what a gap lacks. */
+#define THROW 4.0
 
 /* ---- hits ---- */
 
@@ -48,7 +46,7 @@ static void check_pair(const toile_sim *sim, toile_pair *pair) {
         toile_nearest(kind, (const double(*)[3])begin, &near);
         pair->clear = (float)near.distance;
     }
-    if (pair->clear - way > 2 * keep || toile_pair_tangled(&sim->self, pair))
+    if (pair->clear - way > 2 * keep || toile_pair_tangled(sim, pair))
         return;
     if (!toile_ccd(kind, (const double(*)[3])begin, (const double(*)[3])end, keep, 0.1 * keep, &t))
         return;
@@ -99,7 +97,6 @@ static void find_hits(toile_sim *sim, bool all) {
         toile_near near;
         hit->pair = s->found.pair[i];
         hit->time = t;
-        hit->harder = 1;
         toile_pair_points(s->skin.begin, &hit->pair, x);
         toile_pair_points(s->skin.end, &hit->pair, y);
         for (int a = 0; a < 4; a++)
@@ -118,11 +115,16 @@ static void find_hits(toile_sim *sim, bool all) {
         qsort(s->hit, (size_t)s->hit_count, sizeof *s->hit, compare_hits);
 }
 
-static bool is_crushed(const toile_sim *sim, const toile_pair *pair) {
-    return pair->clear >= 0 && pair->clear < TOILE_CRUSHED * toile_pair_thickness(sim, pair) && !toile_pair_with_solid(&sim->self, pair);
+/* Is it a hit that a new solve may avoid? Particles on a collider's face are contact.c's, and what is pinched moves as it has to.
+ * Crushed layers are pressed apart already, all that is left is a pair here and there, and impulses are enough: solved again they
+ * come back elsewhere, as often as one likes. */
+static bool is_new(const toile_sim *sim, const toile_pair *pair) {
+    const toile_self *s = &sim->self;
+    bool crushed = pair->clear >= 0 && pair->clear < TOILE_CRUSHED * toile_pair_thickness(sim, pair);
+    return !toile_pair_held_off(s, pair) && !toile_pair_rides(sim, pair) && (!crushed || toile_pair_with_solid(s, pair));
 }
 
-bool toile_self_missed(toile_sim *sim, double h, int pass) {
+bool toile_self_missed(toile_sim *sim, double h, bool again) {
     toile_self *s = &sim->self;
     if (!s->on)
         return false;
@@ -133,15 +135,14 @@ bool toile_self_missed(toile_sim *sim, double h, int pass) {
     sim->frame.hits += s->hit_count;
     int new = 0;
     for (int i = 0; i < s->hit_count; i++)
-        new += !toile_pair_held_off(s, &s->hit[i].pair);
-    if (pass < 0 || !new)
+        new += is_new(sim, &s->hit[i].pair);
+    if (!again || !new)
         return false;
     bool ok = true;
     toile_press_release(sim);
     for (int i = 0; ok && i < s->hit_count; i++)
-        if (!toile_pair_held_off(s, &s->hit[i].pair)) {
+        if (is_new(sim, &s->hit[i].pair)) {
             s->hit[i].time = fmax(s->hit[i].time, 1e-9);
-            s->hit[i].harder = is_crushed(sim, &s->hit[i].pair) ? pow(HARDER, pass) : 1;
             ok = toile_press_apart(sim, &s->hit[i], sim->state.v, h);
         }
     if (!ok)
@@ -154,11 +155,7 @@ int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     toile_self *s = &sim->self;
     if (!s->on)
         return 0;
-    if (!s->near_known) {
-        toile_self_set_points(sim, sim->state.x);
-        toile_self_search(sim, true);
-        toile_self_keep_near(sim);
-    }
+    toile_self_look(sim);
     toile_self_set_points(sim, sim->state.x);
     memcpy(s->skin.end, x, 4 * (size_t)s->skin.cloth_points * sizeof *x);
     toile_self_search(sim, false);
@@ -169,7 +166,7 @@ int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     s->found.count = kept;
     s->skin.listed = false; /* pairs are missing now */
     find_hits(sim, true);
-    return s->hit_count;
+    return s->skin.flooded ? 1 : s->hit_count;
 }
 
 /* ---- guard: impulses, then zones ---- */
@@ -194,7 +191,12 @@ static void push_apart(toile_sim *sim, const toile_press *hit) {
     }
     if (gap >= goal || !(yielding > 0))
         return;
-    double push = (goal - gap) / yielding;
+    double push = (goal - gap) / yielding, longest = 0;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 3; k++)
+            longest = fmax(longest, push * fabs(hit->weight[i] * n[k]) * yield_of(sim, hit->pair.point[i], k));
+    if (longest > THROW * (goal - gap)) /* the only one that yields is far from where it hit */
+        push *= THROW * (goal - gap) / longest;
     for (int i = 0; i < 4; i++) {
         int p = hit->pair.point[i];
         for (int k = 0; k < 3; k++)
@@ -203,70 +205,11 @@ static void push_apart(toile_sim *sim, const toile_press *hit) {
     }
 }
 
-static int leader_of(int *zone, int p) {
-    while (zone[p] != p)
-        p = zone[p] = zone[zone[p]];
-    return p;
-}
-
-/* The particles of every hit become one zone, which moves as one: with its centre of mass, or with the collider or pin it has
- * met. Within a zone nothing approaches any more. */
-static void join_zones(toile_sim *sim) {
-    toile_self *s = &sim->self;
-    const toile_skin *skin = &s->skin;
-    int n = skin->cloth_points;
-    for (int i = 0; i < s->hit_count; i++) {
-        const int *p = s->hit[i].pair.point;
-        int first = -1;
-        for (int a = 0; a < 4; a++) {
-            if (p[a] >= n)
-                continue;
-            int leader = leader_of(s->zone, p[a]);
-            s->touched[p[a]] = 2; /* in a zone */
-            if (first >= 0 && leader != first)
-                s->zone[leader > first ? leader : first] = leader > first ? first : leader;
-            first = leader_of(s->zone, p[a]);
-        }
-    }
-    memset(s->zone_way, 0, 4 * (size_t)n * sizeof(double));
-    for (int p = 0; p < n; p++) {
-        if (s->touched[p] != 2)
-            continue;
-        double *way = s->zone_way + 4 * (size_t)leader_of(s->zone, p), mass = sim->model->mass[p];
-        if (sim->work.held[p])
-            mass *= 1e6;
-        way[3] += mass;
-        for (size_t k = 0; k < 3; k++)
-            way[k] += mass * s->way[4 * (size_t)p + k];
-    }
-    for (int i = 0; i < s->hit_count; i++) { /* a collider outweighs them */
-        const int *p = s->hit[i].pair.point;
-        int cloth = -1;
-        for (int a = 0; a < 4; a++)
-            cloth = p[a] < n ? leader_of(s->zone, p[a]) : cloth;
-        for (int a = 0; cloth >= 0 && a < 4; a++) {
-            if (p[a] < n)
-                continue;
-            double *way = s->zone_way + 4 * (size_t)cloth, mass = 1e4 * fabs(s->hit[i].weight[a]) + 1;
-            way[3] += mass;
-            for (size_t k = 0; k < 3; k++)
-                way[k] += mass * (skin->end[4 * (size_t)p[a] + k] - skin->begin[4 * (size_t)p[a] + k]);
-        }
-    }
-    for (int p = 0; p < n; p++) {
-        if (s->touched[p] != 2 || sim->work.held[p])
-            continue;
-        const double *way = s->zone_way + 4 * (size_t)leader_of(s->zone, p);
-        for (size_t k = 0; k < 3; k++)
-            s->skin.end[4 * (size_t)p + k] = s->skin.begin[4 * (size_t)p + k] + way[k] / way[3];
-    }
-}
-
 /* Are all hits left with solids that push the same cloth in opposite directions? Zones are those of the hits. */
 static bool is_pinched(toile_sim *sim) {
     toile_self *s = &sim->self;
     int n = s->skin.cloth_points, pinched = 0;
-    memset(s->zone_way, 0, 4 * (size_t)n * sizeof(double));
+    memset(s->votes, 0, 4 * (size_t)n * sizeof(double));
     for (int i = 0; i < s->hit_count; i++) {
         const toile_press *hit = &s->hit[i];
         if (!toile_pair_with_solid(s, &hit->pair))
@@ -277,7 +220,7 @@ static bool is_pinched(toile_sim *sim) {
             if (p >= n)
                 continue;
             const toile_found *found = &sim->work.found[p];
-            double *first = s->zone_way + 4 * (size_t)leader_of(s->zone, p);
+            double *first = s->votes + 4 * (size_t)toile_zone_leader(&s->zones, p);
             if (found->solid >= 0 && side * dot(found->normal, hit->normal) < 0)
                 first[3] = 2;
             if (first[3] == 0) {
@@ -293,7 +236,7 @@ static bool is_pinched(toile_sim *sim) {
         bool own = false;
         for (int a = 0; a < 4; a++)
             if (s->hit[i].pair.point[a] < n)
-                own = own || s->zone_way[4 * (size_t)leader_of(s->zone, s->hit[i].pair.point[a]) + 3] == 2;
+                own = own || s->votes[4 * (size_t)toile_zone_leader(&s->zones, s->hit[i].pair.point[a]) + 3] == 2;
         pinched += own;
     }
     return pinched == s->hit_count;
@@ -317,13 +260,10 @@ bool toile_self_guard(toile_sim *sim, double h, bool small) {
     }
     if (s->hit_count) {
         sim->frame.zones++;
-        for (int p = 0; p < n; p++)
-            s->zone[p] = p;
-        for (size_t i = 0; i < 4 * (size_t)n; i++)
-            s->way[i] = s->skin.end[i] - s->skin.begin[i];
+        toile_zones_begin(sim);
         memset(s->touched, 0, (size_t)s->skin.point_count);
         for (int pass = 0; pass < ZONE_PASSES && s->hit_count; pass++) {
-            join_zones(sim);
+            toile_zones_join(sim);
             toile_self_search(sim, false);
             find_hits(sim, false);
         }

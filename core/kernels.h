@@ -43,6 +43,7 @@ typedef struct toile_evaluation {
 
 struct toile_fast;
 struct toile_fast_job;
+struct toile_part;
 
 /* What an assembly reads. */
 typedef struct toile_assembly {
@@ -73,6 +74,12 @@ typedef struct toile_solve {
     double *r, *p, *s, *q;  /* scratch, (n x 4) each */
     double *inverse;        /* S P^-1 S blocks, three rows of four, (n x 12) */
     struct toile_fast *fast; /* its incomplete factor is used instead of `inverse` if not null */
+    /* or this, q = S P^-1 S r in all rows by one thread; false: there is no answer */
+    bool (*whole)(void *self, const double *r, double *q);
+    void *self;
+    /* of a system that is part of a larger one whose other directions are known: */
+    const double *outer;    /* right side of that one in these directions, (n x 4); null: b */
+    double energy;          /* what the known directions add to |x|_A^2 of the guess, kg m^2/s^2 */
     double *partial;        /* (4 x chunks) */
     double tolerance;       /* relative error in the energy norm (solve_stop.h) */
     bool thesis;            /* stop as the thesis does instead: delta <= tolerance2 delta_0 */
@@ -81,6 +88,7 @@ typedef struct toile_solve {
     int iterations;         /* out */
     int products;           /* out: matrix products done */
     bool converged;         /* out */
+    bool failed;            /* out: `whole` said so */
 } toile_solve;
 
 typedef struct toile_kernels {
@@ -108,6 +116,8 @@ typedef struct toile_kernels {
     void (*multiply_spill)(const toile_matrix *a, int chunk, double *y);
     /* corrected modified PCG, thesis Fig. 5.2; `inverse` or `factor` is filled in by the caller */
     void (*mpcg)(toile_solve *solve);
+    /* a part of a system on its own (solve_part.h): iterations, 0 if solved directly, -1 if it did not end well */
+    int (*part)(const struct toile_part *part);
     /* one row of y = A x from the records of its elements; A's diagonal is assembled */
     void (*multiply_row)(const toile_assembly *a, const toile_matrix *matrix, int row, const double *x, double *y);
     /* the fast solver (fast.h), and rows of a chunk of its product in double from the springs' records */

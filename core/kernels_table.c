@@ -18,6 +18,7 @@ const toile_kernels TOILE_KERNEL(toile_kernels) = {
     TOILE_KERNEL(toile_multiply),
     TOILE_KERNEL(toile_multiply_spill),
     TOILE_KERNEL(toile_mpcg),
+    TOILE_KERNEL(toile_part),
     TOILE_KERNEL(toile_multiply_row),
     TOILE_KERNEL(toile_fast_guess),
     TOILE_KERNEL(toile_fast_solve),

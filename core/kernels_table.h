@@ -19,5 +19,6 @@ void TOILE_KERNEL(toile_multiply)(const toile_matrix *a, int chunk, const double
 void TOILE_KERNEL(toile_multiply_spill)(const toile_matrix *a, int chunk, double *y);
 void TOILE_KERNEL(toile_multiply_row)(const toile_assembly *a, const toile_matrix *matrix, int i, const double *x, double *y);
 void TOILE_KERNEL(toile_mpcg)(toile_solve *solve);
+int TOILE_KERNEL(toile_part)(const struct toile_part *part);
 
 #endif

@@ -17,6 +17,10 @@
 /* Growth, in parts of what is allowed, that counts where there is more stretch than usual. */
 #define ADDS_UP 0.25
 
+/* Growth that is let pass where solids hold the cloth in their midst, in parts of what is allowed elsewhere: there shorter steps
+ * do not make it less. */
+#define EXCUSED 4.0
+
 /* One direction of a triangle, or a connection: stretch = |sum of weight x|. */
 typedef struct strand {
     int count, particle[3];
@@ -61,9 +65,15 @@ static size_t place(const toile_model *m, int e, int direction) {
 static void free_part(const toile_work *w, int i, const double *direction, double *out) {
     const toile_found *found = &w->found[i];
     bool touches = found->solid >= 0, fixed = w->held[i] || (touches && found->mode == TOILE_TOUCH_STICK); /* or in one axis only */
-    double along = touches ? dot(found->normal, direction) : 0;
+    double along = touches ? dot(found->normal, direction) : 0, line[3];
     for (int k = 0; k < 3; k++)
         out[k] = fixed ? 0 : direction[k] - (touches ? along * found->normal[k] : 0);
+    if (fixed || !touches || found->other < 0)
+        return;
+    cross(found->normal, found->crease, line); /* of a crease */
+    along = dot(line, direction) / dot(line, line);
+    for (int k = 0; k < 3; k++)
+        out[k] = along * line[k];
 }
 
 /* Brings one strand of the candidate down to `target`. */
@@ -131,4 +141,31 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double chan
             shorten(sim, &s, target_of(w->stretch[place(m, e, k)], most), scheme->reach);
         }
     return count > 0;
+}
+
+/* A particle that solids hold in their midst. */
+static bool is_caught(const toile_sim *sim, int i) {
+    return toile_rides(sim, i) || (sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID);
+}
+
+bool toile_limit_excuses(const toile_sim *sim) {
+    const toile_model *m = sim->model;
+    const toile_work *w = &sim->work;
+    double most = sim->settings->stretch_change_max;
+    int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count;
+    if (!w->riders && !(sim->self.on && sim->self.crossings[1]))
+        return false;
+    for (int e = 0; e < elements; e++)
+        for (int k = 0; k < directions; k++) {
+            double before = w->stretch[place(m, e, k)], after = w->next_stretch[place(m, e, k)];
+            if (after <= allowed(before, most))
+                continue;
+            strand s = strand_of(m, e, k);
+            bool caught = false;
+            for (int c = 0; c < s.count; c++)
+                caught = caught || is_caught(sim, s.particle[c]);
+            if (!caught || !(after <= allowed(before, EXCUSED * most)))
+                return false;
+        }
+    return true;
 }

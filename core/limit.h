@@ -9,4 +9,7 @@
  * nothing was moved; there are none, or too many. */
 bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double change);
 
+/* Is all that grew too much in the midst of solids, and did it not grow much too much? Then no shorter step would help. */
+bool toile_limit_excuses(const struct toile_sim *sim);
+
 #endif

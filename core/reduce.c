@@ -32,8 +32,7 @@ static void plane_of(const double p[3], double U[9]) {
     U[7] = -sign * p[1] / s;
 }
 
-/* Columns of U_i for the filter S (three rows of four): as many as S has rank, which is its trace. */
-static int basis_of(const double *S, double U[9]) {
+int toile_basis_of(const double *S, double U[9]) {
     double trace = S[0] + S[5] + S[10], P[9], v[3];
     int rank = trace < 0.5   ? 0
                : trace < 1.5 ? 1
@@ -90,9 +89,8 @@ toile_status toile_reduced_make(toile_memory *memory, const toile_pattern *patte
     r->begin = toile_alloc(memory, 3 * n + 1, sizeof(int));
     r->row = toile_alloc(memory, entries, sizeof(int));
     r->value = toile_alloc(memory, entries, sizeof(double));
-    r->spill = toile_alloc(memory, 3 * (size_t)pattern->spill_begin[pattern->chunk_count], sizeof(double));
     r->scratch = toile_alloc(memory, 4 * n, sizeof(double));
-    if (!r->first || !r->basis || !r->begin || !r->row || !r->value || !r->spill || !r->scratch) {
+    if (!r->first || !r->basis || !r->begin || !r->row || !r->value || !r->scratch) {
         toile_reduced_free(r);
         return toile_fail_memory(error, "the reduced system of the linear solver");
     }
@@ -105,7 +103,7 @@ toile_status toile_reduced_make(toile_memory *memory, const toile_pattern *patte
 void toile_reduced_free(toile_reduced *r) {
     if (!r->memory)
         return;
-    void *blocks[] = {r->first, r->basis, r->begin, r->row, r->value, r->spill, r->scratch};
+    void *blocks[] = {r->first, r->basis, r->begin, r->row, r->value, r->scratch};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(r->memory, blocks[i]);
     memset(r, 0, sizeof *r);
@@ -126,7 +124,7 @@ void toile_reduced_constrain(toile_reduced *r, const toile_constraints *c) {
                 for (int e = 0; e < 9; e++)
                     U[e] = S[4 * (e / 3) + e % 3];
             } else {
-                rank = basis_of(S, U);
+                rank = toile_basis_of(S, U);
             }
         }
         int next = r->first[i + 1];
@@ -141,8 +139,7 @@ void toile_reduced_constrain(toile_reduced *r, const toile_constraints *c) {
 
 /* ---- values ---- */
 
-/* T = U' B V for blocks by rows of 3. */
-static void project(const double *U, const double *B, const double *V, double *T) {
+void toile_project(const double *U, const double *B, const double *V, double *T) {
     double W[9];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
@@ -167,7 +164,7 @@ static void fill_particle(toile_reduced *r, int i, const double *diagonal, const
         at[a] = r->begin[r->first[i] + a];
     if (!free) {
         double sigma = (B[0] + B[4] + B[8]) / 3;
-        project(U, B, U, T);
+        toile_project(U, B, U, T);
         for (int k = 0; k < 9; k++)
             B[k] = T[k] + (r->fixed ? sigma * ((k % 4 == 0) - U[k]) : 0);
     }
@@ -180,7 +177,7 @@ static void fill_particle(toile_reduced *r, int i, const double *diagonal, const
         const double *O = off + 9 * (size_t)k, *V = r->basis + 9 * (size_t)p->column[k];
         int columns = rank_of(r, p->column[k]);
         if (!free || !is_identity(V)) {
-            project(U, O, V, T);
+            toile_project(U, O, V, T);
             O = T;
         }
         for (int a = 0; a < rank; a++)
@@ -205,68 +202,28 @@ void toile_reduced_restrict(const toile_reduced *r, const double *x, double *y) 
 }
 
 int64_t toile_reduced_right_side(toile_reduced *r, const toile_kernels *kernels, const toile_matrix *matrix,
-                                 const toile_constraints *constraints, const double *b, double *right,
-                                 double *energy, int threads) {
-    *energy = 0;
+                                 const toile_constraints *constraints, const double *b, double *right, int threads) {
     if (!constraints->count) {
         toile_reduced_restrict(r, b, right);
         return 0;
     }
     toile_multiply(kernels, matrix, constraints->z, r->scratch, threads);
-    for (size_t i = 0; i < 4 * (size_t)r->pattern->n; i++) {
-        *energy += constraints->z[i] * r->scratch[i];
+    for (size_t i = 0; i < 4 * (size_t)r->pattern->n; i++)
         r->scratch[i] = b[i] - r->scratch[i];
-    }
     toile_reduced_restrict(r, r->scratch, right);
     return r->pattern->n;
 }
 
-void toile_reduced_expand(const toile_reduced *r, const toile_constraints *constraints, const double *y,
-                          double *x) {
+void toile_reduced_expand(const toile_reduced *r, const double *z, const double *y, double *x) {
     for (int i = 0; i < r->pattern->n; i++) {
-        const double *U = r->basis + 9 * (size_t)i, *yi = y + r->first[i],
-                     *z = constraints->z + 4 * (size_t)i;
-        double *xi = x + 4 * (size_t)i, t[3] = {z[0], z[1], z[2]};
+        const double *U = r->basis + 9 * (size_t)i, *yi = y + r->first[i];
+        double *xi = x + 4 * (size_t)i, t[3] = {0};
+        if (z)
+            memcpy(t, z + 4 * (size_t)i, sizeof t);
         for (int a = 0; a < rank_of(r, i); a++)
             for (int k = 0; k < 3; k++)
                 t[k] += U[3 * k + a] * yi[a];
         memcpy(xi, t, sizeof t);
         xi[3] = 0;
-    }
-}
-
-/* ---- product ---- */
-
-void toile_reduced_multiply(const toile_reduced *r, int chunk, const double *x, double *y) {
-    const toile_pattern *p = r->pattern;
-    int begin = r->first[p->chunk_begin[chunk]], end = r->first[p->chunk_begin[chunk + 1]];
-    int last = r->first[p->chunk_begin[chunk + 1] + p->spill_count[chunk]];
-    double *spill = r->spill + 3 * (size_t)p->spill_begin[chunk];
-    memset(y + begin, 0, (size_t)(end - begin) * sizeof *y);
-    memset(spill, 0, (size_t)(last - end) * sizeof *y);
-    for (int c = begin; c < end; c++) {
-        int k = r->begin[c], stop = r->begin[c + 1];
-        double xc = x[c], sum = r->value[k] * xc;
-        for (k++; k < stop && r->row[k] < end; k++) {
-            sum += r->value[k] * x[r->row[k]];
-            y[r->row[k]] += r->value[k] * xc;
-        }
-        for (; k < stop; k++) {
-            sum += r->value[k] * x[r->row[k]];
-            spill[r->row[k] - end] += r->value[k] * xc;
-        }
-        y[c] += sum;
-    }
-}
-
-void toile_reduced_multiply_spill(const toile_reduced *r, int chunk, double *y) {
-    const toile_pattern *p = r->pattern;
-    int begin = r->first[p->chunk_begin[chunk]], end = r->first[p->chunk_begin[chunk + 1]];
-    for (int c = 0; c < chunk; c++) {
-        int first = r->first[p->chunk_begin[c + 1]],
-            last = r->first[p->chunk_begin[c + 1] + p->spill_count[c]];
-        const double *spill = r->spill + 3 * (size_t)p->spill_begin[c];
-        for (int i = first > begin ? first : begin; i < (last < end ? last : end); i++)
-            y[i] += spill[i - first];
     }
 }

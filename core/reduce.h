@@ -27,7 +27,6 @@ typedef struct toile_reduced {
     int *begin,
         *row; /* (size + 1) and their entries: first of each column, rows ascending from the diagonal */
     double *value;
-    double *spill;   /* as in toile_matrix, by scalars */
     double *scratch; /* (n x 4) */
 } toile_reduced;
 
@@ -39,17 +38,17 @@ void toile_reduced_free(toile_reduced *reduced);
 void toile_reduced_constrain(toile_reduced *reduced, const toile_constraints *constraints);
 /* U' A U. `diagonal` and `off` as in toile_matrix. */
 void toile_reduced_fill(toile_reduced *reduced, const double *diagonal, const double *off, int threads);
-/* U' (b - A (I - S) z), and the energy z' (I - S) A (I - S) z; returns rows of A multiplied. */
+/* U' (b - A (I - S) z); returns rows of A multiplied. */
 int64_t toile_reduced_right_side(toile_reduced *reduced, const toile_kernels *kernels,
                                  const toile_matrix *matrix, const toile_constraints *constraints,
-                                 const double *b, double *right, double *energy, int threads);
-/* y = U' x, and x = U y + (I - S) z. */
+                                 const double *b, double *right, int threads);
+/* y = U' x, and x = U y + (I - S) z; z null: 0. */
 void toile_reduced_restrict(const toile_reduced *reduced, const double *x, double *y);
-void toile_reduced_expand(const toile_reduced *reduced, const toile_constraints *constraints, const double *y,
-                          double *x);
+void toile_reduced_expand(const toile_reduced *reduced, const double *z, const double *y, double *x);
 
-/* y = (U' A U) x in two parts with a barrier between, as toile_kernels.multiply. */
-void toile_reduced_multiply(const toile_reduced *reduced, int chunk, const double *x, double *y);
-void toile_reduced_multiply_spill(const toile_reduced *reduced, int chunk, double *y);
+/* The columns of U_i for the filter S (three rows of four), by rows of 3: as many as S has rank, which is its trace. */
+int toile_basis_of(const double *S, double U[9]);
+/* T = U' B V for blocks by rows of 3. */
+void toile_project(const double *U, const double *B, const double *V, double *T);
 
 #endif

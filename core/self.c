@@ -27,11 +27,27 @@
 
 /* ---- making ---- */
 
+/* Between two of its particles cloth comes nearer to what is round, by the square of their distance over 8 radii. If that is
+ * little and no other solid makes a corner with it, the particles are enough, and its shell would only cost. */
+static void find_smooth(toile_sim *sim) {
+    int solids = 0;
+    double widest = 0;
+    for (int i = 0; i < sim->solid_count; i++)
+        solids += sim->solids[i].shape != TOILE_SOLID_PLANE;
+    for (int p = 0; p < sim->model->particle_count; p++)
+        widest = fmax(widest, 2 * sim->model->area[p]); /* square of the diagonal of its cell */
+    for (int i = 0; i < sim->solid_count; i++) {
+        toile_solid *s = &sim->solids[i];
+        bool round = s->shape == TOILE_SOLID_SPHERE || s->shape == TOILE_SOLID_CAPSULE;
+        s->smooth = round && solids == 1 && widest / (8 * s->size[0]) < 0.5 * (s->thickness + sim->settings->contact_thickness);
+    }
+}
+
 static bool wanted(const toile_sim *sim) {
     if (sim->settings->self_collision != TOILE_SELF_OFF)
         return true;
     for (int i = 0; i < sim->solid_count; i++)
-        if (sim->solids[i].shape == TOILE_SOLID_MESH)
+        if (toile_has_edges(&sim->solids[i]))
             return true;
     return false;
 }
@@ -44,7 +60,7 @@ static bool fits(const toile_sim *sim) {
         return false;
     for (int i = 0; i < sim->solid_count; i++) {
         const toile_solid *s = &sim->solids[i];
-        if (s->shape != TOILE_SOLID_MESH)
+        if (!toile_has_edges(s))
             continue;
         if (k == skin->solid_count || skin->solids[k].solid != i || skin->solids[k].tree.count != s->triangle_count)
             return false;
@@ -60,10 +76,11 @@ static bool fits(const toile_sim *sim) {
 void toile_self_free(toile_sim *sim) {
     toile_self *s = &sim->self;
     toile_skin_free(&s->skin);
-    void *blocks[] = {s->nearest, s->clear, s->asked, s->solid_way, s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->hit, s->way, s->touched, s->zone, s->zone_way};
+    void *blocks[] = {s->nearest, s->clear, s->asked, s->solid_way, s->tangled, s->particles.pair, s->thickness, s->near.pair, s->found.pair, s->hit, s->touched, s->votes};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_couplings_free(sim->memory, &s->couplings);
+    toile_zones_free(sim->memory, &s->zones);
     toile_voxels_free(sim->memory, &s->voxels);
     memset(s, 0, sizeof *s);
 }
@@ -111,6 +128,9 @@ static void forget_clearance(toile_sim *sim) {
 toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     toile_self *s = &sim->self;
     s->near_known = s->skin.listed = false;
+    find_smooth(sim);
+    for (int i = 0; i < sim->model->particle_count; i++)
+        sim->work.found[i].solid = -1; /* of the last frame */
     s->on = wanted(sim);
     if (!s->on)
         return TOILE_OK;
@@ -126,10 +146,8 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
         return status;
     size_t n = (size_t)m->particle_count, points = (size_t)s->skin.point_count;
     s->thickness = toile_alloc(sim->memory, n, sizeof(double));
-    s->way = toile_alloc(sim->memory, 4 * points, sizeof(double));
     s->touched = toile_alloc(sim->memory, points, 1);
-    s->zone = toile_alloc(sim->memory, n, sizeof(int));
-    s->zone_way = toile_alloc(sim->memory, 4 * n, sizeof(double));
+    s->votes = toile_alloc(sim->memory, 4 * n, sizeof(double));
     s->tangled = toile_alloc(sim->memory, n, 1);
     s->nearest = toile_alloc(sim->memory, n * (size_t)sim->solid_count, sizeof(int)); /* 0 does as well as any */
     s->clear = toile_alloc(sim->memory, n * (size_t)sim->solid_count, sizeof(float));
@@ -142,7 +160,7 @@ toile_status toile_self_begin(toile_sim *sim, toile_error *error) {
     s->hit = toile_alloc(sim->memory, 1024, sizeof *s->hit);
     s->near.capacity = s->found.capacity = usual;
     s->hit_capacity = 1024;
-    bool ok = s->nearest && s->clear && s->asked && s->solid_way && s->near.pair && s->found.pair && s->hit && s->tangled && s->thickness && s->way && s->touched && s->zone && s->zone_way &&
+    bool ok = s->nearest && s->clear && s->asked && s->solid_way && s->near.pair && s->found.pair && s->hit && s->tangled && s->thickness && s->touched && s->votes && toile_zones_make(sim->memory, m->particle_count, &s->zones) &&
               toile_couplings_make(sim->memory, m->particle_count, m->pattern.chunk_count, &s->couplings) &&
               (sim->settings->self_collision != TOILE_SELF_CHEAP ||
                toile_voxels_make(sim->memory, m->particle_count, &s->voxels));
@@ -260,6 +278,8 @@ void toile_self_search(toile_sim *sim, bool crossings) {
         sim->trouble = error;
         s->found.count = 0;
     }
+    if (s->skin.flooded)
+        s->hit_count = 0;
     if (!sim->rules.any_apart && !sim->rules.any_exempt)
         return;
     int kept = 0;
@@ -291,15 +311,15 @@ static void keep_tangles(toile_sim *sim) {
         }
 }
 
-/* A pair of which both sides are tangled already: what keeps others apart would keep them together. */
-bool toile_pair_tangled(const toile_self *s, const toile_pair *pair) {
+bool toile_pair_tangled(const toile_sim *sim, const toile_pair *pair) {
+    const toile_self *s = &sim->self;
     int n = s->skin.cloth_points, split = toile_pair_kind(pair) == TOILE_CCD_VF ? 1 : 2;
     bool first = false, second = false, solid = false;
     for (int i = 0; i < 4; i++) {
         int p = pair->point[i];
         if (p >= n)
             continue;
-        solid = solid || s->tangled[p] & TOILE_TANGLED_SOLID;
+        solid = solid || s->tangled[p] & TOILE_TANGLED_SOLID || toile_rides(sim, p);
         if (i < split)
             first = first || s->tangled[p] & TOILE_TANGLED_CLOTH;
         else
@@ -339,13 +359,21 @@ void toile_self_keep_near(toile_sim *sim) {
     s->near_known = true;
 }
 
+void toile_self_look(toile_sim *sim) {
+    if (!sim->self.on || sim->self.near_known)
+        return;
+    toile_self_set_points(sim, sim->state.x);
+    toile_self_search(sim, true);
+    toile_self_keep_near(sim);
+}
+
 void toile_self_commit(toile_sim *sim) {
     toile_self *s = &sim->self;
     if (!s->on)
         return;
     toile_press_remember(sim);
     /* who crosses is looked for where that can change: a checked way from a state without crossings ends without */
-    if (s->hit_count || s->crossings[0] || s->crossings[1])
+    if (s->hit_count || s->crossings[0] || s->crossings[1] || sim->work.riders)
         s->near_known = false;
     else
         toile_self_keep_near(sim);

@@ -12,6 +12,7 @@
 #include "coupling.h"
 #include "skin.h"
 #include "voxel.h"
+#include "zone.h"
 
 struct toile_sim;
 
@@ -25,7 +26,6 @@ typedef struct toile_press {
     double weight[4]; /* of the nearest points, see toile_near */
     double gap;       /* m */
     double time;      /* of a hit, in parts of the step; 0 of one that was near */
-    double harder;    /* factor on its stiffness; 0 is taken for 1 */
 } toile_press;
 
 typedef struct toile_self {
@@ -52,23 +52,24 @@ typedef struct toile_self {
     int hit_count, hit_capacity;
     toile_couplings couplings;
     bool moved;              /* the guard changed the candidate */
-    double *way;             /* guard: displacement of points, m, (points x 4) */
     unsigned char *touched;  /* guard: points that moved since pairs were last checked, (points) */
-    int *zone;               /* guard: leader of each particle's zone, (n) */
-    double *zone_way;        /* guard: its mass and way, (n x 4) */
+    toile_zones zones;       /* guard */
+    double *votes;           /* scratch: what contacts say of particles, (n x 4) */
 } toile_self;
 
 /* Before a frame: makes what is needed for the solids as they are now. */
 toile_status toile_self_begin(struct toile_sim *sim, toile_error *error);
 void toile_self_free(struct toile_sim *sim);
 
+/* Before a step: pairs that are near at the state, if that is not known yet. */
+void toile_self_look(struct toile_sim *sim);
 /* Couplings of the pairs that are near; none if the step does not solve one linear system that they can be part of. */
 void toile_self_find(struct toile_sim *sim, double h, bool linear);
 /* Into A and b. */
 void toile_self_assemble(struct toile_sim *sim);
-/* Checks the candidate's way. True if it hits something that a new solve may avoid: couplings were added, harder ones with every
- * pass. Below 0: none are. */
-bool toile_self_missed(struct toile_sim *sim, double h, int pass);
+/* Checks the candidate's way. True if it hits something that a new solve may avoid, and it may be solved `again`: couplings were
+ * added. */
+bool toile_self_missed(struct toile_sim *sim, double h, bool again);
 /* Makes the candidate free of new intersections, false if that did not succeed. After toile_self_missed. In a small step cloth
  * that solids close on from two sides is let go: no step is short enough for that. */
 bool toile_self_guard(struct toile_sim *sim, double h, bool small);
@@ -89,8 +90,10 @@ bool toile_pair_with_solid(const toile_self *self, const toile_pair *pair);
 bool toile_pair_held_off(const toile_self *self, const toile_pair *pair);
 /* Do the scene's rules let all particles of the one touch all of the other? */
 bool toile_pair_may_touch(const struct toile_sim *sim, const toile_pair *pair);
-/* Both sides are tangled already: what keeps others apart would keep them together. */
-bool toile_pair_tangled(const toile_self *self, const toile_pair *pair);
+/* Both sides are tangled already, or cloth rides with solids: what keeps others apart would keep them together. */
+bool toile_pair_tangled(const struct toile_sim *sim, const toile_pair *pair);
+/* All of its particles ride: what is pinched together cannot be pressed apart. */
+bool toile_pair_rides(const struct toile_sim *sim, const toile_pair *pair);
 /* Points at the step's begin, and the candidate's (or the state again) at its end. */
 void toile_self_set_points(struct toile_sim *sim, const double *end);
 /* `found`: pairs that are near each other somewhere on that way; and who crosses at its end, if asked. */

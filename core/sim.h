@@ -6,6 +6,7 @@
 #include "fast.h"
 #include "kernels.h"
 #include "model.h"
+#include "pinch.h"
 #include "self.h"
 #include "settings.h"
 #include "solid.h"
@@ -47,6 +48,8 @@ typedef struct toile_counters {
     int64_t couplings;         /* contacts of cloth with cloth, sum over the steps */
     int64_t hits, zones;       /* found on the way of a candidate; steps in which parts had to move as one */
     int64_t pinched;           /* contacts let go because solids closed on the cloth from two sides */
+    int64_t rested;            /* steps that had no answer, in which all went with what surrounds it (rest.c) */
+    int64_t riders;            /* particles that rode with solids for that, the most in any step */
     double implicit_share;     /* sum over the steps: share of elements treated implicitly */
     double seconds, stages[STAGE_COUNT];
     double max_stretch, step_min, step_max;
@@ -60,6 +63,10 @@ typedef struct toile_found {
     double turning;     /* resistance to slip, kg/s: sliding, across its direction; gripping, in all */
     int solid, mode;
     double direction[3]; /* as in toile_touch */
+    int face, other;     /* of its mesh; -1: none. `other` is the second face of a crease that it lies in */
+    int left;            /* a face beside it that it was let go from; -1: none */
+    double crease[3];    /* normal of the second face */
+    double crease_speed; /* and velocity along it, m/s */
 } toile_found;
 
 /* How stiff the explicit parts are, and which elements are explicit (stability.c). */
@@ -83,6 +90,7 @@ typedef struct toile_work {
     double *solution;                  /* dv of the candidate, (n x 4) */
     const double *older;               /* for the first solve of a step: what the step before the last did, or null; not owned */
     double *friction;                  /* of contacts, N, (n x 4) */
+    int riders;                        /* particles that are pinched (pinch.c) */
     double *force, *drag;              /* external, see toile_assembly */
     double *triangle_air;              /* force(3) n(3) factor 0 of each triangle, (triangles x 8) */
     double *alter, *ahead;             /* y of eq. 17, and d = h v + y, (n x 4) */
@@ -169,6 +177,9 @@ int toile_sim_penetrations(const toile_sim *sim, double *deepest);
 /* contact.c: moves the solids to the step's end, finds contacts, and sets constraints, y and friction. */
 void toile_find_contacts(toile_sim *sim, double h);
 void toile_set_constraints(toile_sim *sim, double h);
+/* After a solve: friction stops what slides and does no more. Particles that it has thrown back are held where they are for this
+ * step. True if there were any: then the step has to be solved again. */
+bool toile_hold_thrown(toile_sim *sim);
 /* After a solve: free particles that the candidate puts inside a solid get a contact. True if there were any: then the
  * step has to be solved again. */
 bool toile_find_missed(toile_sim *sim, double h);

@@ -24,6 +24,10 @@
  * patches calm. Heights, not edges: crushed cloth has triangles like needles, whose normals turn over within nothing. */
 #define DRIFT_SHARE 0.07
 
+/* Pairs of a triangle of the cloth, on average, that a search is given up at. In ordinary folds there are 5, in the worst of the
+ * scenes of tests/torture MEASURED. */
+#define MOST_PAIRS 512
+
 /* Kind of a record that is no pair: two triangles that cross. */
 #define CROSSING 2
 
@@ -32,7 +36,8 @@ struct toile_finder {
     toile_pair *pair;
     bool crossings;      /* those too? */
     int count, capacity; /* count may be more than capacity: then the search is done again with more room */
-    char pad[36];        /* threads write to neighbours */
+    int most;            /* and beyond this it is given up */
+    char pad[32];        /* threads write to neighbours */
 };
 
 /* ---- making ---- */
@@ -163,6 +168,10 @@ int toile_skin_usual_pairs(const toile_skin *s) {
     return 4 * s->cloth_triangles + 1024;
 }
 
+int toile_skin_most_pairs(const toile_skin *s) {
+    return s->cloth_triangles < 2000000 ? MOST_PAIRS * s->cloth_triangles + (1 << 20) : 1 << 30;
+}
+
 toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const toile_solid *solids, int solid_count, int threads,
                              toile_skin *s, toile_error *error) {
     memset(s, 0, sizeof *s);
@@ -170,7 +179,7 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     s->cloth_points = s->point_count = m->particle_count;
     s->cloth_triangles = s->triangle_count = m->triangles.count;
     for (int i = 0; i < solid_count; i++)
-        if (solids[i].shape == TOILE_SOLID_MESH) {
+        if (toile_has_edges(&solids[i])) {
             s->solid_count++;
             s->point_count += solids[i].vertex_count;
             s->triangle_count += solids[i].triangle_count;
@@ -220,7 +229,7 @@ toile_status toile_skin_make(toile_memory *memory, const toile_model *m, const t
     }
     for (int i = 0, k = 0, point = s->cloth_points, triangle = s->cloth_triangles; ok && i < solid_count; i++) {
         const toile_solid *solid = &solids[i];
-        if (solid->shape != TOILE_SOLID_MESH)
+        if (!toile_has_edges(solid))
             continue;
         s->solids[k] = (toile_skin_solid){.solid = i, .point_begin = point, .triangle_begin = triangle};
         for (int j = 0; j < 3 * solid->triangle_count; j++)
@@ -612,6 +621,34 @@ static bool pierces(const toile_skin *s, int a, int b) {
     return false;
 }
 
+int toile_skin_layers(const toile_skin *s, const double *x, const double a[3], const double b[3], int but) {
+    toile_box way = {{0}, {0}};
+    int count = 0, stack[DEPTH_MAX], depth = 0;
+    for (int k = 0; k < 3; k++) {
+        way.lo[k] = (float)(fmin(a[k], b[k]) - 1.5e-7 * (fabs(a[k]) + fabs(b[k])));
+        way.hi[k] = (float)(fmax(a[k], b[k]) + 1.5e-7 * (fabs(a[k]) + fabs(b[k])));
+    }
+    if (s->tree.count)
+        stack[depth++] = 0;
+    while (depth) {
+        int node = stack[--depth];
+        if (!toile_boxes_meet(&s->tree.box[node], &way))
+            continue;
+        if (s->tree.nodes[node].right) {
+            stack[depth++] = s->tree.nodes[node].right;
+            stack[depth++] = node + 1;
+            continue;
+        }
+        const int *v = s->triangle + 3 * s->tree.nodes[node].item;
+        const double *t[3] = {x + 4 * (size_t)v[0], x + 4 * (size_t)v[1], x + 4 * (size_t)v[2]};
+        if (among(but, v, 3) || !(volume(t[0], t[1], t[2], a) * volume(t[0], t[1], t[2], b) < 0))
+            continue;
+        double e0 = volume(a, b, t[0], t[1]), e1 = volume(a, b, t[1], t[2]), e2 = volume(a, b, t[2], t[0]);
+        count += (e0 > 0 && e1 > 0 && e2 > 0) || (e0 < 0 && e1 < 0 && e2 < 0);
+    }
+    return count;
+}
+
 /* All that two triangles of the skin have to do with each other. */
 static void test_features(const toile_skin *s, struct toile_finder *f, int a, int b, double reach) {
     test_points(s, f, a, b, reach);
@@ -651,6 +688,8 @@ static void look_around(const toile_skin *s, struct toile_finder *f, int p, doub
 static int open_pair(const toile_skin *s, struct toile_finder *f, const toile_tree *other, int triangle_begin, int a, int b,
                      toile_reach reach, int next[6]) {
     const toile_tree *t = &s->tree;
+    if (f->count > f->most)
+        return 0;
     if (other == t && a == b) {
         int r = t->nodes[a].right;
         if (!r || !t->nodes[a].fresh || t->nodes[a].calm)
@@ -729,7 +768,8 @@ void toile_skin_mark_crossing(toile_skin *s, int a, int b) {
 toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach reach, bool same_begin, bool crossings,
                                int threads, toile_pairs *pairs, toile_error *error) {
     threads = threads < s->finder_count ? threads : s->finder_count;
-    int capacity = 8 * TASKS_WANTED + s->solid_count, total = 0, crossed = 0;
+    int capacity = 8 * TASKS_WANTED + s->solid_count, crossed = 0;
+    int total = 0, most = toile_skin_most_pairs(s);
     if (s->task_capacity < capacity) {
         toile_free(s->memory, s->task);
         s->task_capacity = 0;
@@ -750,6 +790,7 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
         for (int i = 0; i < s->finder_count; i++) {
             s->finders[i].count = 0;
             s->finders[i].crossings = crossings;
+            s->finders[i].most = most;
         }
         int tasks = divide(s, &s->finders[0], reach, s->task, capacity);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
@@ -757,14 +798,22 @@ toile_status toile_skin_search(toile_skin *s, const toile_model *m, toile_reach 
             look_into(s, &s->finders[omp_get_thread_num()], s->task + 3 * i, reach);
 #pragma omp parallel for schedule(dynamic, 256) num_threads(threads) if (threads > 1)
         for (int p = 0; p < s->cloth_points; p++)
-            if (reach.cloth >= 0 && !s->calm[p])
+            if (reach.cloth >= 0 && !s->calm[p] && s->finders[omp_get_thread_num()].count <= most)
                 look_around(s, &s->finders[omp_get_thread_num()], p, reach.cloth);
         enough = true;
+        s->flooded = false;
         total = 0;
         for (int i = 0; i < s->finder_count; i++) {
             struct toile_finder *f = &s->finders[i];
             enough = enough && f->count <= f->capacity;
-            total += f->count;
+            s->flooded = s->flooded || f->count > most - total; /* whoever has counted how much of it */
+            total += s->flooded ? 0 : f->count;
+        }
+        if (s->flooded) {
+            pairs->count = s->crossed.count = s->crossings[0] = s->crossings[1] = 0;
+            memset(s->tangled, 0, (size_t)s->point_count);
+            s->listed = false;
+            return TOILE_OK;
         }
         for (int i = 0; !enough && i < s->finder_count; i++) /* any thread may get most of it next time */
             if (!make_room(s->memory, &s->finders[i].pair, &s->finders[i].capacity, total)) {

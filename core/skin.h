@@ -66,6 +66,7 @@ typedef struct toile_skin {
     unsigned char *tangled; /* TOILE_TANGLED_... of points whose triangles cross others at the end, (point_count) */
     toile_pairs crossed;    /* those pairs of triangles, (first, second) in the key; unsorted */
     int crossings[2];       /* pairs of triangles that do: cloth with cloth, cloth with a solid */
+    bool flooded;           /* the last search found more than cloth can have: it has flown apart. There are no pairs then */
     struct toile_finder *finders; /* one per thread */
     int finder_count;
     int *task;            /* node pairs to look at, (task_capacity x 3): solid or -1, node, node */
@@ -94,11 +95,16 @@ toile_status toile_skin_search(toile_skin *skin, const toile_model *model, toile
  * other most pairs are not, and only say sideways what another pair says straight. */
 bool toile_pair_is_least(const toile_skin *skin, const toile_pair *pair, const toile_near *near, double slope);
 
+/* How many triangles of the cloth, at x (n x 4), the line from a to b passes through, but those around a particle. Where it was
+ * looked for last. */
+int toile_skin_layers(const toile_skin *skin, const double *x, const double a[3], const double b[3], int but);
+
 /* Counts a crossing of triangles a (of cloth) and b, and marks their points. */
 void toile_skin_mark_crossing(toile_skin *skin, int a, int b);
 
-/* Room for so many pairs that a garment in ordinary folds needs no more later. */
+/* Room for so many pairs that a garment in ordinary folds needs no more later; and more than one crushed into a ball has. */
 int toile_skin_usual_pairs(const toile_skin *skin);
+int toile_skin_most_pairs(const toile_skin *skin);
 
 /* By key. */
 void toile_pairs_sort(toile_pairs *pairs);

@@ -6,6 +6,7 @@
 
 #include "angle.h"
 #include "half_edge.h"
+#include "shell.h"
 #include "tree.h"
 #include "vec3.h"
 
@@ -306,15 +307,15 @@ toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *in,
     s->name = toile_copy_text(memory, in->name);
     if (!s->name)
         status = toile_fail_memory(error, "a collider's name");
-    else if (s->shape == TOILE_SOLID_MESH)
-        status = make_mesh(memory, in, s, error);
+    else
+        status = s->shape == TOILE_SOLID_MESH ? make_mesh(memory, in, s, error) : toile_shell_make(memory, s, error);
     if (status != TOILE_OK)
         toile_solid_free(memory, s);
     return status;
 }
 
 void toile_solid_free(toile_memory *memory, toile_solid *s) {
-    void *blocks[] = {s->name, s->triangles, s->neighbour, s->around_begin, s->around, s->from_x,
+    void *blocks[] = {s->name, s->shell, s->triangles, s->neighbour, s->around_begin, s->around, s->from_x,
                       s->to_x, s->x,         s->velocity,  s->nodes,        s->order,  s->centre};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);
@@ -326,7 +327,7 @@ void toile_solid_free(toile_memory *memory, toile_solid *s) {
 void toile_solid_move(toile_solid *s, double begin, double end, double frame) {
     s->before = between(&s->from, &s->to, begin);
     s->now = between(&s->from, &s->to, end);
-    if (s->shape != TOILE_SOLID_MESH)
+    if (!s->vertex_count)
         return;
     bool moves = memcmp(s->from_x, s->to_x, 3 * (size_t)s->vertex_count * sizeof(double)) != 0;
     bool there = !moves && memcmp(s->x, s->to_x, 3 * (size_t)s->vertex_count * sizeof(double)) == 0;
@@ -334,13 +335,13 @@ void toile_solid_move(toile_solid *s, double begin, double end, double frame) {
         s->x[i] = (1 - end) * s->from_x[i] + end * s->to_x[i];
         s->velocity[i] = (s->to_x[i] - s->from_x[i]) / frame;
     }
-    if (!there && refit(s) > 2 * s->built_area)
+    if (!there && !s->shell && refit(s) > 2 * s->built_area)
         rebuild(s);
 }
 
 void toile_solid_arrive(toile_solid *s) {
     s->from = s->to;
-    if (s->shape == TOILE_SOLID_MESH)
+    if (s->vertex_count)
         memcpy(s->from_x, s->to_x, 3 * (size_t)s->vertex_count * sizeof(double));
 }
 
@@ -412,7 +413,13 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
         hit->velocity[k] = (now[k] - then[k]) / h;
     }
     hit->distance = distance;
-    hit->sharp = 0;
+    /* at an edge: how far from the face that it leans to most */
+    double along = 1;
+    if (distance > 0 && s->shape == TOILE_SOLID_BOX)
+        along = fmax(fabs(n[0]), fmax(fabs(n[1]), fabs(n[2])));
+    if (distance > 0 && s->shape == TOILE_SOLID_CYLINDER)
+        along = fmax(fabs(n[2]), sqrt(n[0] * n[0] + n[1] * n[1]));
+    hit->sharp = along < 1 ? sqrt(1 - along * along) : 0;
     return true;
 }
 
@@ -528,7 +535,17 @@ static double box_distance2(const toile_bvh_node *node, const double *p) {
 typedef struct nearest {
     int triangle, feature;
     double d2, weight[3];
+    const double *way; /* only triangles that look there; null: all */
 } nearest;
+
+/* Cosine of 60 degrees: further from a direction a surface does not face it. */
+#define FACES 0.5
+
+/* How much a normal agrees with a direction, on the side of the solid on which cloth is. */
+static double faces(const toile_solid *s, const double *n, const double *way) {
+    double along = dot(n, way);
+    return s->side == TOILE_SOLID_BOTH ? fabs(along) : s->side == TOILE_SOLID_INSIDE ? -along : along;
+}
 
 static void look_at(const toile_solid *s, const double *p, int t, nearest *best) {
     const int *v = s->triangles + 3 * t;
@@ -540,22 +557,27 @@ static void look_at(const toile_solid *s, const double *p, int t, nearest *best)
         d2 += d * d;
     }
     /* ties by index, so that neither the tree's shape nor where it began can change the answer */
-    if (d2 < best->d2 || (d2 == best->d2 && (best->triangle < 0 || t < best->triangle)))
-        *best = (nearest){t, f, d2, {u[0], u[1], u[2]}};
+    if (!(d2 < best->d2 || (d2 == best->d2 && (best->triangle < 0 || t < best->triangle))))
+        return;
+    double n[3];
+    if (best->way && (face_normal(s, t, n), !(faces(s, n, best->way) > FACES)))
+        return;
+    *best = (nearest){t, f, d2, {u[0], u[1], u[2]}, best->way};
 }
 
-static bool nearest_mesh(const toile_solid *s, const double p[3], double radius, double open_depth, int *triangle, toile_hit *hit) {
+/* The nearest triangle to p that is nearer than `best`, beginning with `first` if that is one. */
+static void find_nearest(const toile_solid *s, const double p[3], int first, nearest *best) {
     struct {
         int node;
         double d2;
     } stack[TREE_DEPTH_MAX];
     int depth = 0;
-    nearest found = {-1, 0, radius * radius, {1, 0, 0}};
+    nearest found = *best;
     stack[0].node = 0, stack[0].d2 = box_distance2(&s->nodes[0], p);
     if (stack[0].d2 <= found.d2) {
         depth = 1;
-        if (*triangle >= 0 && *triangle < s->triangle_count)
-            look_at(s, p, *triangle, &found);
+        if (first >= 0 && first < s->triangle_count)
+            look_at(s, p, first, &found);
     }
     while (depth) {
         depth--;
@@ -575,19 +597,31 @@ static bool nearest_mesh(const toile_solid *s, const double p[3], double radius,
         for (int i = node->first; i < node->first + node->count; i++)
             look_at(s, p, s->order[i], &found);
     }
-    int best = *triangle = found.triangle, feature = found.feature;
-    double best2 = found.d2;
-    const double *w = found.weight;
-    if (best < 0)
-        return false;
-    const int *v = s->triangles + 3 * best;
-    double away[3], n[3];
+    *best = found;
+}
+
+/* The point of the nearest triangle, and how it moves. */
+static void point_of(const toile_solid *s, const nearest *found, toile_hit *hit) {
+    const int *v = s->triangles + 3 * found->triangle;
+    const double *w = found->weight;
     for (int k = 0; k < 3; k++) {
         hit->point[k] = w[0] * s->x[3 * v[0] + k] + w[1] * s->x[3 * v[1] + k] + w[2] * s->x[3 * v[2] + k];
         hit->velocity[k] =
             w[0] * s->velocity[3 * v[0] + k] + w[1] * s->velocity[3 * v[1] + k] + w[2] * s->velocity[3 * v[2] + k];
-        away[k] = p[k] - hit->point[k];
     }
+}
+
+static bool nearest_mesh(const toile_solid *s, const double p[3], double radius, double open_depth, int *triangle, toile_hit *hit) {
+    nearest found = {-1, 0, radius * radius, {1, 0, 0}, NULL};
+    find_nearest(s, p, *triangle, &found);
+    int best = *triangle = found.triangle, feature = found.feature;
+    double best2 = found.d2;
+    if (best < 0)
+        return false;
+    double away[3], n[3];
+    point_of(s, &found, hit);
+    for (int k = 0; k < 3; k++)
+        away[k] = p[k] - hit->point[k];
     pseudonormal(s, best, feature, n);
     double distance = sqrt(best2), length = sqrt(dot(n, n)), side = dot(away, n);
     if (!(length > 1e-300))
@@ -600,6 +634,78 @@ static bool nearest_mesh(const toile_solid *s, const double p[3], double radius,
     for (int k = 0; k < 3; k++)
         hit->normal[k] = distance > 1e-9 && feature ? away[k] / hit->distance : n[k] / length;
     hit->sharp = feature && !inside ? sharpness(s, best, feature, hit->normal) : 0;
+    return true;
+}
+
+/* Cosines between the normals of a crease: what is flatter has one normal as well as two, and where it is as sharp as a slit
+ * both cannot be kept away from. */
+#define CREASE_FLAT 0.9998
+#define CREASE_SLIT -0.8
+
+/* Is the nearest point of a triangle, of this feature, nearest within the surface around it too? On a face it is; on an edge if
+ * the triangle across has the same; corners are left out. */
+static bool is_minimum(const toile_solid *s, const double *p, int t, int feature) {
+    double w[3];
+    if (feature == 0)
+        return true;
+    int across = feature <= 3 ? s->neighbour[3 * t + feature - 1] : -1, from = s->triangles[3 * t + (feature - 1) % 3];
+    if (across < 0)
+        return false;
+    const int *v = s->triangles + 3 * across;
+    int other = nearest_triangle(p, s->x + 3 * v[0], s->x + 3 * v[1], s->x + 3 * v[2], w);
+    return other >= 1 && other <= 3 && s->neighbour[3 * across + other - 1] == t && (v[other - 1] == from || v[other % 3] == from);
+}
+
+static void look_for_crease(const toile_solid *s, const double *p, int t, const double *normal, nearest *best) {
+    const int *v = s->triangles + 3 * t;
+    nearest found = {t, 0, 0, {0}, NULL};
+    double away[3], n[3];
+    found.feature = nearest_triangle(p, s->x + 3 * v[0], s->x + 3 * v[1], s->x + 3 * v[2], found.weight);
+    for (int k = 0; k < 3; k++)
+        away[k] = p[k] - (found.weight[0] * s->x[3 * v[0] + k] + found.weight[1] * s->x[3 * v[1] + k] + found.weight[2] * s->x[3 * v[2] + k]);
+    found.d2 = dot(away, away);
+    if (found.d2 > best->d2 || (found.d2 == best->d2 && best->triangle >= 0 && t > best->triangle))
+        return;
+    face_normal(s, t, n);
+    double distance = sqrt(found.d2), together = dot(away, normal);
+    if (distance > 1e-9 && dot(away, n) > 0 && together < CREASE_FLAT * distance && together > CREASE_SLIT * distance &&
+        is_minimum(s, p, t, found.feature))
+        *best = found;
+}
+
+bool toile_solid_crease(const toile_solid *s, const double p[3], double radius, int first, const double normal[3], int *triangle,
+                        toile_hit *hit) {
+    nearest found = {-1, 0, radius * radius, {1, 0, 0}, NULL};
+    int stack[TREE_DEPTH_MAX], depth = 0;
+    if (s->shape != TOILE_SOLID_MESH || s->side != TOILE_SOLID_OUTSIDE)
+        return false;
+    stack[depth++] = 0;
+    while (depth) {
+        int at = stack[--depth];
+        const toile_bvh_node *node = &s->nodes[at];
+        if (box_distance2(node, p) > found.d2)
+            continue;
+        if (node->right) {
+            stack[depth++] = node->right;
+            stack[depth++] = at + 1;
+            continue;
+        }
+        for (int i = node->first; i < node->first + node->count; i++)
+            if (s->order[i] != first)
+                look_for_crease(s, p, s->order[i], normal, &found);
+    }
+    if ((*triangle = found.triangle) < 0)
+        return false;
+    const int *v = s->triangles + 3 * found.triangle;
+    const double *w = found.weight;
+    hit->distance = sqrt(found.d2);
+    for (int k = 0; k < 3; k++) {
+        hit->point[k] = w[0] * s->x[3 * v[0] + k] + w[1] * s->x[3 * v[1] + k] + w[2] * s->x[3 * v[2] + k];
+        hit->velocity[k] =
+            w[0] * s->velocity[3 * v[0] + k] + w[1] * s->velocity[3 * v[1] + k] + w[2] * s->velocity[3 * v[2] + k];
+        hit->normal[k] = (p[k] - hit->point[k]) / hit->distance;
+    }
+    hit->sharp = found.feature ? sharpness(s, found.triangle, found.feature, hit->normal) : 0;
     return true;
 }
 
@@ -623,4 +729,24 @@ bool toile_solid_nearest(const toile_solid *s, const double p[3], double radius,
                          toile_hit *hit) {
     int none = -1;
     return toile_solid_nearest_from(s, p, radius, open_depth, h, &none, hit);
+}
+
+bool toile_solid_facing(const toile_solid *s, const double p[3], double radius, const double way[3], double h, toile_hit *hit) {
+    if (s->shape == TOILE_SOLID_MESH) {
+        nearest found = {-1, 0, radius * radius, {1, 0, 0}, way};
+        find_nearest(s, p, -1, &found);
+        if (found.triangle < 0)
+            return false;
+        point_of(s, &found, hit);
+        face_normal(s, found.triangle, hit->normal);
+    } else if (!nearest_primitive(s, p, radius, h, hit) || hit->distance < -radius || !(faces(s, hit->normal, way) > FACES)) {
+        return false;
+    }
+    double away[3], turn = s->side == TOILE_SOLID_INSIDE || (s->side == TOILE_SOLID_BOTH && dot(hit->normal, way) < 0) ? -1 : 1;
+    sub(p, hit->point, away);
+    for (int k = 0; k < 3; k++)
+        hit->normal[k] *= turn;
+    hit->distance = copysign(sqrt(dot(away, away)), dot(away, hit->normal));
+    hit->sharp = 0;
+    return true;
 }

@@ -47,13 +47,17 @@ typedef struct toile_solid {
     toile_pose from, to;        /* at the frame's begin and end */
     toile_pose before, now;     /* at the step's begin and end, written by toile_solid_move */
 
+    /* a mesh, or the shell of a primitive (shell.h), which has none of what only a mesh is asked */
     int vertex_count, triangle_count;
+    double *shell;              /* its vertices in the pose's own frame, (vertex_count x 3); null: none, or a mesh */
+    bool smooth;                /* cloth cannot get at its shell between particles: it is left out (toile_self_begin) */
     int *triangles;             /* (triangle_count x 3) */
-    int *neighbour;             /* triangle across the edge from corner c to c + 1, or -1, (triangle_count x 3) */
-    int *around_begin, *around; /* triangle * 4 + corner around each vertex */
     bool closed;                /* every edge has two triangles: inside and outside are known everywhere */
     double *from_x, *to_x;      /* vertices at the frame's begin and end, (vertex_count x 3) */
     double *x, *velocity;       /* at the step's end; m/s over the frame */
+    /* of a mesh: */
+    int *neighbour;             /* triangle across the edge from corner c to c + 1, or -1, (triangle_count x 3) */
+    int *around_begin, *around; /* triangle * 4 + corner around each vertex */
     toile_bvh_node *nodes;
     int node_count;
     int *order;                 /* triangles in tree order */
@@ -75,6 +79,11 @@ typedef struct toile_solid_input {
 toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *input, toile_solid *solid,
                               toile_error *error);
 void toile_solid_free(toile_memory *memory, toile_solid *solid);
+
+/* Is it part of the skin that cloth meets with edges and faces? */
+static inline bool toile_has_edges(const toile_solid *solid) {
+    return solid->triangle_count && !solid->smooth;
+}
 
 /* Checks a pose: finite, rotation of unit length (normalised here; all zero means none). */
 toile_status toile_pose_make(const double position[3], const double rotation[4], const char *name, toile_pose *pose,
@@ -104,5 +113,11 @@ bool toile_solid_nearest(const toile_solid *solid, const double p[3], double rad
 /* The same answer, sooner if `triangle` (of a mesh; -1: none) is near p; becomes the nearest one. */
 bool toile_solid_nearest_from(const toile_solid *solid, const double p[3], double radius, double open_depth, double h,
                               int *triangle, toile_hit *hit);
+/* In a crease a point has several nearest points, each on a face of its own. The nearest one within `radius` beside that on
+ * triangle `first`, which is outside and has this normal. Of a mesh that has an outside. */
+bool toile_solid_crease(const toile_solid *solid, const double p[3], double radius, int first, const double normal[3], int *triangle,
+                        toile_hit *hit);
+/* Nearest point within `radius`, from whichever side, of what looks within 60 degrees of `way` (unit). */
+bool toile_solid_facing(const toile_solid *solid, const double p[3], double radius, const double way[3], double h, toile_hit *hit);
 
 #endif

@@ -45,10 +45,8 @@ toile_status toile_cholmod_solve(toile_cholmod *s, toile_system *system, toile_e
     system->components = 1;
     toile_reduced_constrain(&s->reduced, system->constraints);
     toile_reduced_fill(&s->reduced, system->matrix->diagonal, system->matrix->off, system->threads);
-    double energy;
-    system->row_multiplies =
-        toile_reduced_right_side(&s->reduced, system->kernels, system->matrix, system->constraints, system->b,
-                                 s->y, &energy, system->threads);
+    system->row_multiplies = toile_reduced_right_side(&s->reduced, system->kernels, system->matrix, system->constraints,
+                                                      system->b, s->y, system->threads);
     toile_status status = toile_cholesky_factor(s->cholesky, &s->reduced, error);
     if (status == TOILE_OK)
         status = toile_cholesky_solve(s->cholesky, s->y, s->y, error);
@@ -59,7 +57,7 @@ toile_status toile_cholmod_solve(toile_cholmod *s, toile_system *system, toile_e
             toile_fail(error, TOILE_DIVERGED, "the right side of the step has numbers that are not finite");
             return TOILE_OK;
         }
-    toile_reduced_expand(&s->reduced, system->constraints, s->y, system->x);
+    toile_reduced_expand(&s->reduced, system->constraints->z, s->y, system->x);
     system->converged = true;
     return TOILE_OK;
 }

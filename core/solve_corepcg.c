@@ -2,18 +2,20 @@
 
 #include "element_block.h"
 #include "factor_cholmod.h"
-#include "pcg.h"
 
+#include <math.h>
 #include <string.h>
 
 struct toile_corepcg {
     toile_memory *memory;
     const toile_model *model;
-    toile_reduced full, core;
+    toile_reduced core;
     toile_cholesky *cholesky;
-    toile_pcg pcg;
     unsigned char *keep; /* off-diagonal blocks of the core, (off_count) */
     double *off;         /* their values, (off_count x 9) */
+    double *y;           /* a residual in the core's rows, (3 n) */
+    double *r, *p, *s, *q; /* (n x 4) */
+    double *partial;     /* (4 x chunks) */
     toile_error *error;  /* of the solve going on */
     toile_status status;
 };
@@ -49,10 +51,18 @@ static void core_block(const toile_assembly *a, int k, double B[9]) {
     }
 }
 
+/* q = U (U' core U)^-1 U' r: on the directions that are free this is the reduced system's own preconditioner, so MPCG with it takes
+ * the steps that plain conjugate gradients take there. */
 static bool apply(void *self, const double *r, double *q) {
     toile_corepcg *c = self;
-    c->status = toile_cholesky_solve(c->cholesky, r, q, c->error);
-    return c->status == TOILE_OK;
+    if (c->status != TOILE_OK)
+        return false;
+    toile_reduced_restrict(&c->core, r, c->y);
+    c->status = toile_cholesky_solve(c->cholesky, c->y, c->y, c->error);
+    if (c->status != TOILE_OK)
+        return false;
+    toile_reduced_expand(&c->core, NULL, c->y, q);
+    return true;
 }
 
 toile_status toile_corepcg_make(toile_memory *memory, const toile_model *model, bool fixed,
@@ -66,24 +76,24 @@ toile_status toile_corepcg_make(toile_memory *memory, const toile_model *model, 
     toile_status status = TOILE_OK;
     c->keep = toile_alloc(memory, (size_t)p->off_count, 1);
     c->off = toile_alloc(memory, 9 * (size_t)p->off_count, sizeof(double));
-    if (!c->keep || !c->off)
+    c->y = toile_alloc(memory, 3 * (size_t)p->n, sizeof(double));
+    c->partial = toile_alloc(memory, 4 * (size_t)p->chunk_count, sizeof(double));
+    double **vectors[] = {&c->r, &c->p, &c->s, &c->q};
+    bool ok = c->keep && c->off && c->y && c->partial;
+    for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
+        ok = (*vectors[k] = toile_alloc(memory, 4 * (size_t)p->n, sizeof(double))) && ok;
+    if (!ok)
         status = toile_fail_memory(error, "the linear solver");
     for (int k = 0; status == TOILE_OK && k < p->off_count; k++)
         c->keep[k] = is_core_block(model, k);
     if (status == TOILE_OK)
-        status = toile_reduced_make(memory, p, NULL, fixed, &c->full, error);
-    if (status == TOILE_OK)
         status = toile_reduced_make(memory, p, c->keep, fixed, &c->core, error);
-    if (status == TOILE_OK)
-        status = toile_pcg_make(memory, p, &c->pcg, error);
     if (status == TOILE_OK)
         status = toile_cholesky_make(memory, &c->cholesky, error);
     if (status != TOILE_OK) {
         toile_corepcg_free(c);
         return status;
     }
-    c->pcg.whole = apply;
-    c->pcg.self = c;
     *solver = c;
     return TOILE_OK;
 }
@@ -91,12 +101,11 @@ toile_status toile_corepcg_make(toile_memory *memory, const toile_model *model, 
 void toile_corepcg_free(toile_corepcg *c) {
     if (!c)
         return;
-    toile_reduced_free(&c->full);
     toile_reduced_free(&c->core);
-    toile_pcg_free(&c->pcg);
     toile_cholesky_free(c->cholesky);
-    toile_free(c->memory, c->keep);
-    toile_free(c->memory, c->off);
+    void *blocks[] = {c->keep, c->off, c->y, c->r, c->p, c->s, c->q, c->partial};
+    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++)
+        toile_free(c->memory, blocks[k]);
     toile_free(c->memory, c);
 }
 
@@ -117,10 +126,27 @@ toile_status toile_corepcg_solve(toile_corepcg *c, toile_system *system, const t
     toile_status status = toile_cholesky_factor(c->cholesky, &c->core, error);
     if (status != TOILE_OK)
         return status == TOILE_DIVERGED ? TOILE_OK : status;
-    toile_reduced_constrain(&c->full, system->constraints);
-    toile_reduced_fill(&c->full, system->matrix->diagonal, system->matrix->off, threads);
     c->error = error;
     c->status = TOILE_OK;
-    toile_pcg_solve(&c->pcg, &c->full, system);
+    toile_solve solve = {.matrix = system->matrix,
+                         .constraints = system->constraints,
+                         .b = system->b,
+                         .x = system->x,
+                         .r = c->r,
+                         .p = c->p,
+                         .s = c->s,
+                         .q = c->q,
+                         .whole = apply,
+                         .self = c,
+                         .partial = c->partial,
+                         .tolerance = system->tolerance,
+                         .iterations_max = system->iterations_max,
+                         .threads = threads};
+    system->kernels->mpcg(&solve);
+    system->iterations = solve.iterations;
+    system->row_multiplies = (int64_t)solve.products * p->n;
+    system->converged = solve.converged;
+    for (size_t i = 0; i < 4 * (size_t)p->n; i++)
+        system->converged = system->converged && isfinite(system->x[i]);
     return c->status;
 }

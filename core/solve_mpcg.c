@@ -2,8 +2,8 @@
  * Baraff-Witkin 1998 section 5.3), on the block matrix.
  *
  * Constraints are S and z: the answer has exactly z in the constrained directions, and the equations hold in the rest.
- * The preconditioner comes as S P^-1 S (solve_linear.c), or as the incomplete factor of the fast solver, so directions
- * stay filtered without a filter of their own. One team of threads runs all iterations. Sums are made per chunk and added
+ * The preconditioner comes as S P^-1 S (solve_linear.c), as the incomplete factor of the fast solver, or as the caller's own, so
+ * directions stay filtered without a filter of their own. One team of threads runs all iterations. Sums are made per chunk and added
  * in chunk order by every thread for itself: the same bits for any number of threads. */
 #include "fast_team.h"
 #include "solve_stop.h"
@@ -39,18 +39,24 @@ static void apply_factor(const toile_solve *solve, const team *team, const doubl
 }
 
 /* h = S P^-1 S a. `partial` receives a . h of each chunk; ends with a barrier. */
-static void apply(const toile_solve *solve, const team *team, const double *a, double *h, double *partial) {
+static void apply(toile_solve *solve, const team *team, const double *a, double *h, double *partial) {
     const toile_pattern *pattern = solve->matrix->pattern;
     int mine = team->chunk_begin, mine_end = team->chunk_end;
     if (solve->fast)
         apply_factor(solve, team, a, h);
+    if (solve->whole) {
+        toile_barrier_wait(team->barrier);
+        if (team->thread == 0)
+            solve->failed = !solve->whole(solve->self, a, h) || solve->failed;
+        toile_barrier_wait(team->barrier);
+    }
     FOR_MY_CHUNKS(c) {
         v4 sum = v4_set(0);
         if (solve->fast) /* single precision leaves the range of S a little; z must hold exactly */
             filter_chunk(solve->constraints, c, h);
         FOR_ROWS(c, i) {
             v4 ai = v4_load(a + i);
-            if (!solve->fast)
+            if (!solve->fast && !solve->whole)
                 v4_store(h + i, block_times(solve->inverse + 3 * i, ai));
             sum += ai * v4_load(h + i);
         }
@@ -64,7 +70,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
     const toile_pattern *pattern = A->pattern;
     const toile_constraints *constraints = solve->constraints;
     const toile_couplings *couplings = solve->couplings;
-    const double *b = solve->b, *z = constraints->z;
+    const double *b = solve->b, *outer = solve->outer ? solve->outer : b, *z = constraints->z;
     double *x = solve->x, *r = solve->r, *p = solve->p, *s = solve->s, *q = solve->q;
     int chunks = pattern->chunk_count;
     double *sum_a = solve->partial, *sum_b = sum_a + chunks, *sum_c = sum_b + chunks, *sum_e = sum_c + chunks;
@@ -73,6 +79,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
     double shift = 0;
     bool converged = false;
     toile_barrier barrier = {0};
+    solve->failed = false;
 
 #pragma omp parallel num_threads(wanted) if (wanted > 1)
     {
@@ -84,16 +91,24 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
         if (solve->fast)
             prepare(solve->fast, NULL, constraints, &shift, &team); /* in double it goes without the coarse level */
 
-        /* b^ = S (b - A (I - S) z), and its measure in the preconditioner's norm */
-        FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, z, s);
-        pull_couplings(couplings, &team, z);
-        toile_barrier_wait(&barrier);
+        double goal = 0;
+        if (solve->thesis) { /* of b^ = S (b - A (I - S) z), in the preconditioner's norm */
+            FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, z, s);
+            pull_couplings(couplings, &team, z);
+            toile_barrier_wait(&barrier);
+            FOR_MY_CHUNKS(c) {
+                TOILE_KERNEL(toile_multiply_spill)(A, c, s);
+                if (couplings)
+                    toile_couplings_add_rows(couplings, c, z, s);
+                FOR_ROWS(c, i) v4_store(s + i, v4_load(b + i) - v4_load(s + i));
+                filter_chunk(constraints, c, s);
+            }
+            toile_barrier_wait(&barrier);
+            apply(solve, &team, s, q, sum_a);
+            goal = solve->tolerance2 * sum_chunks(sum_a, chunks);
+        }
+
         FOR_MY_CHUNKS(c) {
-            TOILE_KERNEL(toile_multiply_spill)(A, c, s);
-            if (couplings)
-                toile_couplings_add_rows(couplings, c, z, s);
-            FOR_ROWS(c, i) v4_store(s + i, v4_load(b + i) - v4_load(s + i));
-            filter_chunk(constraints, c, s);
             /* x = S x0 + (I - S) z */
             filter_chunk(constraints, c, x);
             for (int k = constraints->chunk_begin[c]; k < constraints->chunk_begin[c + 1]; k++) {
@@ -102,8 +117,6 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             }
         }
         toile_barrier_wait(&barrier);
-        apply(solve, &team, s, q, sum_a);
-        double goal = solve->tolerance2 * sum_chunks(sum_a, chunks);
 
         /* r = S (b - A x), p = S P^-1 r */
         FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, x, s);
@@ -122,11 +135,11 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             filter_chunk(constraints, c, r);
         }
         toile_barrier_wait(&barrier);
-        toile_stop stop = toile_stop_begin(solve->tolerance, sum_chunks(sum_e, chunks));
+        toile_stop stop = toile_stop_begin(solve->tolerance, solve->energy + sum_chunks(sum_e, chunks));
         apply(solve, &team, r, p, sum_b);
         double delta = sum_chunks(sum_b, chunks);
         int count = 0;
-        bool sound = delta == delta && goal == goal;
+        bool sound = delta == delta && goal == goal && !solve->failed;
         bool done = solve->thesis ? delta <= goal : delta == 0;
         while (sound && !done && count < solve->iterations_max) {
             FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_multiply)(A, c, p, s);
@@ -141,7 +154,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
                 FOR_ROWS(c, i) {
                     v4 pi = v4_load(p + i);
                     sum += pi * v4_load(s + i);
-                    with_b += pi * v4_load(b + i);
+                    with_b += pi * v4_load(outer + i);
                 }
                 sum_c[c] = v4_sum(sum);
                 sum_e[c] = v4_sum(with_b);
@@ -160,7 +173,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             apply(solve, &team, r, q, sum_d);
             double last = delta;
             delta = sum_chunks(sum_d, chunks);
-            sound = sound && delta == delta;
+            sound = sound && delta == delta && !solve->failed;
             done = solve->thesis ? delta <= goal : exact || delta == 0;
             v4 beta = v4_set(delta / last);
             FOR_MY_CHUNKS(c) FOR_ROWS(c, i) v4_store(p + i, v4_load(q + i) + beta * v4_load(p + i));
@@ -168,7 +181,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
         }
         if (thread == 0) { /* all threads have the same numbers */
             iterations = count;
-            products = count + 2;
+            products = count + 1 + solve->thesis;
             converged = sound && done;
         }
     }

@@ -98,7 +98,7 @@ static int analyse(toile_mumps *m) {
 
 toile_status toile_mumps_solve(toile_mumps *m, toile_system *system, toile_error *error) {
     toile_reduced *r = &m->reduced;
-    double energy, sum = 0;
+    double sum = 0;
     int info = 0;
     system->converged = false;
     system->iterations = 0;
@@ -106,7 +106,7 @@ toile_status toile_mumps_solve(toile_mumps *m, toile_system *system, toile_error
     toile_reduced_constrain(r, system->constraints);
     toile_reduced_fill(r, system->matrix->diagonal, system->matrix->off, system->threads);
     system->row_multiplies = toile_reduced_right_side(r, system->kernels, system->matrix, system->constraints,
-                                                      system->b, m->y, &energy, system->threads);
+                                                      system->b, m->y, system->threads);
     for (int k = 0; k < r->begin[r->size]; k++)
         sum += fabs(r->value[k]);
     if (!isfinite(sum))
@@ -130,7 +130,7 @@ toile_status toile_mumps_solve(toile_mumps *m, toile_system *system, toile_error
     for (int i = 0; i < r->size; i++)
         if (!isfinite(m->y[i]))
             return TOILE_OK;
-    toile_reduced_expand(r, system->constraints, m->y, system->x);
+    toile_reduced_expand(r, system->constraints->z, m->y, system->x);
     system->converged = true;
     return TOILE_OK;
 }

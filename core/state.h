@@ -7,14 +7,21 @@
 /* How a particle stands to the collider it touches. */
 enum { TOILE_TOUCH_STICK = 1, TOILE_TOUCH_SLIDE = 2, TOILE_TOUCH_GRIP = 3,
        /* bits, for cloth against cloth and against the edges of colliders: slides, is pressed on */
-       TOILE_TOUCH_RUB = 4, TOILE_TOUCH_PRESSED = 8, TOILE_TOUCH_LAYER = 12 };
+       TOILE_TOUCH_RUB = 4, TOILE_TOUCH_PRESSED = 8, TOILE_TOUCH_LAYER = 12,
+       TOILE_TOUCH_MODE = 3,
+       /* lies in a crease: both of its faces press */
+       TOILE_TOUCH_CREASE = 16,
+       /* rides with two surfaces that have closed on it (pinch.c) */
+       TOILE_TOUCH_RIDE = 32,
+       /* from this bit on: a face of the collider that would have to pull, and is left alone until it is approached, + 1 */
+       TOILE_TOUCH_LEFT_SHIFT = 6 };
 
 typedef struct toile_touch {
     int32_t solid;       /* -1: none */
     int32_t mode;
     double force;        /* normal force of the last step, N: friction of the next */
     double direction[3]; /* of sliding, or of the pull that made it slide, unit; gripping: of friction, as share of its
-                          * limit; 0 if none */
+                          * limit; riding: from its solid to the other surface; 0 if none */
     /* of a particle that touches no collider, if layers press it (press.c): force is what friction owes it, direction[0] the
      * normal impulse guessed in the last step, both N s */
 } toile_touch;

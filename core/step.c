@@ -12,6 +12,7 @@
 
 #include "limit.h"
 #include "pin.h"
+#include "rest.h"
 #include "sew.h"
 #include "stability.h"
 
@@ -30,6 +31,9 @@
 
 /* How often a candidate's overstretched elements are brought back before the step is cut. */
 #define LIMIT_ROUNDS 12
+
+/* Steps of time_step / 2 to this power after one that had no answer: if they have none either, that is soon known. */
+#define LEVEL_AFTER_REST 4
 
 typedef enum verdict { ACCEPTED, REJECTED, BROKEN } verdict;
 
@@ -83,7 +87,8 @@ static verdict judge(toile_sim *sim, bool solved, double *change, double *larges
     if (broken)
         return BROKEN;
     measure_stretch(sim, w->next_x, w->stretch, w->next_stretch, change, largest);
-    return solved && *change <= sim->settings->stretch_change_max ? ACCEPTED : REJECTED;
+    bool calm = *change <= sim->settings->stretch_change_max || toile_limit_excuses(sim);
+    return solved && calm ? ACCEPTED : REJECTED;
 }
 
 static void swap(double **a, double **b) {
@@ -168,7 +173,7 @@ static bool contacts_missed(toile_sim *sim, const toile_scheme *scheme, int pass
     bool last = pass == CONTACT_PASSES;
     bool solids = !last && toile_find_missed(sim, scheme->h);
     end_stage(sim, STAGE_SOLID, clock);
-    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR ? pass : -1);
+    bool layers = toile_self_missed(sim, scheme->h, !last && scheme->procedure == TOILE_LINEAR);
     end_stage(sim, STAGE_SELF, clock);
     return solids || layers;
 }
@@ -183,6 +188,8 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
     toile_set_shares(sim, h);
     toile_find_contacts(sim, h);
     end_stage(sim, STAGE_SOLID, &clock);
+    toile_self_look(sim);
+    toile_pinch_find(sim, h);
     toile_self_find(sim, h, scheme.procedure == TOILE_LINEAR);
     toile_tangle_pull(sim, h);
     end_stage(sim, STAGE_SELF, &clock);
@@ -192,6 +199,8 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
         toile_set_constraints(sim, h);
         end_stage(sim, STAGE_SOLID, &clock);
         solved = PROCEDURES[scheme.procedure](sim, &scheme, &clock);
+        if (pass < CONTACT_PASSES && toile_hold_thrown(sim))
+            continue;
         v = judge(sim, solved, &change, &largest);
         for (int k = 0; k < LIMIT_ROUNDS && solved && v != BROKEN && toile_limit_stretch(sim, &scheme, change); k++)
             v = judge(sim, solved, &change, &largest);
@@ -206,6 +215,8 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
             v = judge(sim, solved && clean, &change, &largest);
     }
 
+    if (sim->self.on && sim->self.skin.flooded)
+        v = BROKEN;
     if (worth(v, last_chance)) {
         commit(sim, &scheme);
         count_step(sim, h, v == REJECTED, largest);
@@ -273,6 +284,8 @@ static void add_counters(toile_counters *total, const toile_counters *frame) {
     total->hits += frame->hits;
     total->zones += frame->zones;
     total->pinched += frame->pinched;
+    total->rested += frame->rested;
+    total->riders = frame->riders > total->riders ? frame->riders : total->riders;
     total->newton_iterations += frame->newton_iterations;
     total->iterations += frame->iterations;
     total->row_multiplies += frame->row_multiplies;
@@ -320,6 +333,11 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
         double h = remaining / fmax(1, ceil(remaining / longest - 1e-6));
         bool last_chance = h / 2 < set->time_step_min;
         verdict v = step(sim, h, last_chance);
+        if (v == BROKEN && last_chance && toile_rest(sim, fmin(set->time_step, remaining))) {
+            measure_stretch(sim, s->x, NULL, sim->work.stretch, &change, &largest);
+            s->level = LEVEL_AFTER_REST;
+            continue;
+        }
         if (v == BROKEN && last_chance) {
             status = toile_fail(error, TOILE_DIVERGED,
                                 "the simulation broke down at %.4f s: numbers became infinite even at a step of %.2g s; "

@@ -119,6 +119,12 @@ static int upper_of(const toile_sim *sim, int p, int q) {
     return (a > b) - (a < b);
 }
 
+/* A triangle of the cloth that rides with solids crosses one of these: that is meant. */
+static bool rides_with_solid(const toile_sim *sim, const int *cloth, const int *solid) {
+    int n = sim->model->particle_count;
+    return solid[0] >= n && cloth[0] < n && (toile_rides(sim, cloth[0]) || toile_rides(sim, cloth[1]) || toile_rides(sim, cloth[2]));
+}
+
 /* Edges of triangle a that pass through triangle b. */
 static void add_edges(toile_sim *sim, int a, int b) {
     const toile_skin *skin = &sim->self.skin;
@@ -132,6 +138,8 @@ static void add_edges(toile_sim *sim, int a, int b) {
     if (!normal_of(s, n_a) || !normal_of(t, n_b))
         return;
     int upper = upper_of(sim, mine[0], its[0]);
+    if (rides_with_solid(sim, mine, its) || rides_with_solid(sim, its, mine))
+        return;
     for (int i = 0; i < 3; i++) {
         int j = (i + 1) % 3;
         if (!passes(s[i], s[j], t, n_b, &share, weight))

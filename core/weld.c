@@ -128,8 +128,8 @@ static toile_status check_welds(toile_sim *sim, toile_error *error) {
     if (status != TOILE_OK || !sim->self.on)
         return status;
     do
-        place_welds(sim, sim->self.zone, sim->work.next_x);
-    while (toile_self_meet(sim, sim->work.next_x, sim->self.zone) && put_off(sim, sim->self.zone));
+        place_welds(sim, sim->self.zones.leader, sim->work.next_x);
+    while (toile_self_meet(sim, sim->work.next_x, sim->self.zones.leader) && put_off(sim, sim->self.zones.leader));
     return TOILE_OK;
 }
 

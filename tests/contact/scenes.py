@@ -1,5 +1,5 @@
 """Scenes of contact made by code, in the neutral form of robustness/scenes.json: layers on a sphere, a twisted tube, a
-funnel, a bed of needles, a compactor, a pinched sleeve, a sheet pulled through a ring, linked loops.
+funnel, a bed of needles, a compactor, a pinched sleeve, a sheet pulled through a ring, linked loops, an armpit that closes.
 
     scenes.py FOLDER [--small]      writes scenes.json and meshes/*.obj
 
@@ -118,16 +118,23 @@ class Book:
         return path
 
     def add(self, name, frames, cloth, colliders, wanted, friction=(0.2, 0.2), gravity=-9.81, gap=0.001):
-        """cloth: (mesh, pins) each; colliders: (mesh, motion) each."""
+        """cloth: (mesh, pins) each; colliders: (mesh, motion) each, or (mesh, positions in every frame)."""
         tag = name.split("_")[0].lower()
         wanted = {"intersecting_pairs_every_frame": 0, "cloth_collider_pairs_every_frame": 0, "nonfinite": 0, **wanted}
         self.scenes.append({
             "name": name, "gravity": [0, 0, gravity], "frames": frames, "fps": FPS, "contact_gap_m": gap,
             "material": CLOTH, "friction": {"cloth_cloth": friction[0], "cloth_collider": friction[1]},
             "cloth": [{"mesh": self.mesh("%s_cloth%d" % (tag, i), m), "pins": pins} for i, (m, pins) in enumerate(cloth)],
-            "colliders": [{"mesh": self.mesh("%s_solid%d" % (tag, i), m), "motion": motion}
-                          for i, (m, motion) in enumerate(colliders)],
+            "colliders": [self.collider("%s_solid%d" % (tag, i), m, motion) for i, (m, motion) in enumerate(colliders)],
             "pass": wanted})
+
+    def collider(self, name, mesh, motion):
+        made = {"mesh": self.mesh(name, mesh)}
+        if isinstance(motion, list):
+            return {**made, "motion": motion}
+        path = "meshes/%s.npz" % name
+        np.savez(os.path.join(self.folder, path), V=np.stack([motion[:, :, 0], motion[:, :, 2], -motion[:, :, 1]], 2))  # y up
+        return {**made, "animation": path}
 
 
 def layers(book, small):
@@ -239,6 +246,31 @@ def loops(book, small):
              {"max_stretch": 1.3, "linked_lines": [[0, row], [1, row]]}, (0.02, 0), gravity=0)
 
 
+def armpit(book, small):
+    """A body in one piece, whose arm comes down into its trunk, with the sleeve and the trunk's cloth between them, and up again."""
+    rows, frames = (24, 44) if small else (48, 84)
+    shoulder, end = np.array([0.18, 0, 0.0]), (frames - 1) / FPS
+    keys = [(0, 40), (0.1, 40), (0.4, -7), (0.5, -7), (0.75, 40), (1, 40)]
+    lowered = lambda t: float(np.interp(t, [end * k for k, _ in keys], [d for _, d in keys]))
+    trunk = capped([(0, -0.4)] + [(0.12, z) for z in np.linspace(-0.4, 0.08, 13)] + [(0, 0.08)], 32)
+    vertices, faces = rod(0.045, 0.4, 20)
+    hanging = lambda v: (v + [0.2, 0, 0]) @ neutral.turn([0, 1, 0], 90).T       # from the origin downwards
+    arm = lambda degrees, v: hanging(v) @ neutral.turn([0, 1, 0], -degrees).T + shoulder
+    body = lambda degrees: join([trunk, (arm(degrees, vertices), faces)])
+    positions = np.stack([body(lowered(n / FPS))[0] for n in range(frames)])
+    around = rows * 4 // 3
+    sleeve_, sleeve_faces = tube(0.055, 0.24, around, rows)
+    first = (arm(lowered(0), sleeve_ - [0.02, 0, 0]), sleeve_faces)
+    pin = {"indices": [i for i in range(around) if sleeve_[i, 2] > 0.02], "axis": [0, 1, 0], "center": [float(x) for x in shoulder], "motion": [
+        {"t": end * k, "translate": [0, 0, 0], "rotate_deg": lowered(0) - d} for k, d in keys]}
+    around = 2 * rows
+    dress, dress_faces = tube(0.128, 0.28, around, rows)
+    second = (dress @ neutral.turn([0, 1, 0], 90).T - [0, 0, 0.18], dress_faces)
+    held = {"indices": [int(i) for i in np.flatnonzero(second[0][:, 2] > -0.0401)], "motion": REST}
+    book.add("O9_armpit", frames, [(first, [pin]), (second, [held])], [(body(lowered(0)), positions)],
+             {"max_stretch": 1.5, "max_speed_m_s": 6.0, "pinched_frames": [[int(frames * 0.3), int(frames * 0.7)]]}, (0.2, 0.4))
+
+
 def make(folder, small=False):
     """Returns the path of the scene file."""
     book = Book(folder)
@@ -251,6 +283,7 @@ def make(folder, small=False):
     sleeve(book, small, -0.003)
     ring(book, small)
     loops(book, small)
+    armpit(book, small)
     path = os.path.join(folder, "scenes.json")
     with open(path, "w") as file:
         json.dump({"version": 1, "scenes": book.scenes}, file, indent=1)

@@ -1,5 +1,5 @@
-/* Cloth against cloth: the search finds every near pair, couplings multiply as the matrix they stand for, layers rest on each
- * other, nothing depends on the number of threads, a saved state leads on, failing memory is told. */
+/* Cloth against cloth: the search finds every near pair, couplings multiply as the matrix they stand for, zones move as
+ * one, layers rest on each other, nothing depends on the number of threads, a saved state leads on, failing memory is told. */
 #include "check.h"
 
 #include "world.h"
@@ -274,6 +274,65 @@ static void couplings_are_a_matrix(void) {
     CHECK(memory.live == 0, "%llu blocks are left", (unsigned long long)memory.live);
 }
 
+/* ---- zones ---- */
+
+/* Momentum and momentum about the origin of what goes from begin to end in a step, kg m, kg m^2. */
+static void momenta(const toile_sim *sim, int count, double sum[6]) {
+    memset(sum, 0, 6 * sizeof *sum);
+    for (int p = 0; p < count; p++) {
+        const double *x = sim->self.skin.begin + 4 * p, *y = sim->self.skin.end + 4 * p;
+        double m = sim->model->mass[p], d[3] = {m * (y[0] - x[0]), m * (y[1] - x[1]), m * (y[2] - x[2])};
+        for (int k = 0; k < 3; k++) {
+            sum[k] += d[k];
+            sum[3 + k] += x[(k + 1) % 3] * d[(k + 2) % 3] - x[(k + 2) % 3] * d[(k + 1) % 3];
+        }
+    }
+}
+
+/* Points in any disorder, and points in a line: a zone keeps both momenta, and nothing in it comes nearer to anything else. */
+static void zones_turn(void) {
+    enum { COUNT = 24 };
+    toile_world *w = layers("1");
+    run(w, 1);
+    toile_sim *sim = toile_world_sim(w);
+    toile_self *self = &sim->self;
+    uint64_t seed = 5;
+    for (int trial = 0; trial < 8; trial++) {
+        double before[6], after[6], nearer = 0, size = 0;
+        for (int i = 0; i < 4 * self->skin.cloth_points; i++) {
+            double turn = trial % 2 ? self->skin.begin[i] : random_number(&seed);
+            self->skin.begin[i] = i % 4 == 3 ? 0 : trial % 4 == 3 && i % 4 ? 0.1 : random_number(&seed);
+            self->skin.end[i] = i % 4 == 3 ? 0 : self->skin.begin[i] + 0.3 * turn;
+        }
+        for (int i = 0; i + 3 < COUNT; i++) /* a chain: all of them are one zone */
+            self->hit[i] = (toile_press){.pair = {.point = {i, i + 1, i + 2, i + 3}}};
+        self->hit_count = COUNT - 3;
+        momenta(sim, COUNT, before);
+        toile_zones_begin(sim);
+        toile_zones_join(sim);
+        momenta(sim, COUNT, after);
+        self->hit_count = 0;
+        for (int k = 0; k < 6; k++)
+            size = fmax(size, fabs(before[k]));
+        for (int k = 0; k < 6; k++)
+            CHECK(fabs(after[k] - before[k]) < 1e-6 * size, "trial %d: momentum %d of %g has become %g", trial, k, before[k], after[k]);
+        for (int p = 0; p < COUNT; p++)
+            for (int q = 0; q < p; q++)
+                for (double t = 0.25; t <= 1; t += 0.25) {
+                    double then = 0, now = 0;
+                    for (int k = 0; k < 3; k++) {
+                        double x = self->skin.begin[4 * p + k] - self->skin.begin[4 * q + k];
+                        double y = self->skin.end[4 * p + k] - self->skin.end[4 * q + k];
+                        then += x * x;
+                        now += (x + t * (y - x)) * (x + t * (y - x));
+                    }
+                    nearer = fmax(nearer, sqrt(then) - sqrt(now));
+                }
+        CHECK(nearer < 1e-12, "trial %d: two in a zone came nearer by %g m", trial, nearer);
+    }
+    toile_destroy(w);
+}
+
 /* ---- steps ---- */
 
 /* Two layers of cotton, factor 1, of silk, factor 0.6, and silk on cotton. */
@@ -468,6 +527,7 @@ int main(int argc, char **argv) {
     RUN(finds_all);
     RUN(lists_hold);
     RUN(couplings_are_a_matrix);
+    RUN(zones_turn);
     RUN(fabrics_rub);
     RUN(rests);
     RUN(cheap);

@@ -1,0 +1,140 @@
+/* A particle between two surfaces that face each other needs its distance from both, and room for the layers of cloth between
+ * them. Where at the end of a step there will be less, no contact can be solved: each surface pushes the cloth into the other,
+ * layers are crushed, and every step is cut in vain. Such a particle rides instead: across the gap it moves with the mean of the two
+ * surfaces, so that it stays in the middle while they pass through each other, and layers keep their order; along them a drag
+ * takes it along. It is not in contact with solids meanwhile. When there is room again it is let go.
+ *
+ * Only what is between two surfaces while they are still apart is caught, so that the two sides of a thin solid are no pinch. */
+#include "pinch.h"
+
+#include "sim.h"
+#include "vec3.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Room at which cloth is caught, in parts of what it needs, and at which it is let go. */
+#define CLOSES 0.75
+#define OPENS 1.0
+/* Layers that room is made for at most: more are crushed. */
+#define LAYERS_MOST 8
+/* How far a surface may be from a particle that rides, m. */
+#define REACH 0.05
+/* Drag along the surfaces, in masses per time_step: it holds cloth against its weight, not against its own tension, which else
+ * would grow with the way that the surfaces slide over each other. */
+#define DRAG 300.0
+
+/* The nearest surface that looks along `way`. */
+static bool nearest_facing(const toile_sim *sim, int i, double radius, const double way[3], double h, toile_hit *best, int *solid) {
+    double least = radius;
+    *solid = -1;
+    for (int s = 0; s < sim->solid_count; s++) {
+        toile_hit hit;
+        if (!toile_touches_solid(&sim->rules, i, s) ||
+            !toile_solid_facing(&sim->solids[s], sim->state.x + 4 * (size_t)i, least, way, h, &hit) || fabs(hit.distance) > least)
+            continue;
+        least = fabs(hit.distance);
+        *best = hit;
+        *solid = s;
+    }
+    return *solid >= 0;
+}
+
+/* How far particle i would be from a surface at the step's begin, m. */
+static double before(const toile_sim *sim, int i, double h, const toile_hit *hit) {
+    double away = 0;
+    for (int k = 0; k < 3; k++)
+        away += hit->normal[k] * (sim->state.x[4 * (size_t)i + (size_t)k] - hit->point[k] + h * hit->velocity[k]);
+    return away;
+}
+
+/* How far the particle is beside one of the two, m. */
+static double beside(const toile_sim *sim, int i, const toile_hit hit[2]) {
+    double most2 = 0;
+    for (int j = 0; j < 2; j++) {
+        double away[3];
+        for (int k = 0; k < 3; k++)
+            away[k] = sim->state.x[4 * (size_t)i + (size_t)k] - hit[j].point[k];
+        double along = dot(away, hit[j].normal);
+        most2 = fmax(most2, dot(away, away) - along * along);
+    }
+    return sqrt(most2);
+}
+
+/* Is the particle between the two at the step's begin? */
+static bool is_between(const toile_sim *sim, int i, double h, double gap, const toile_hit hit[2]) {
+    double above = before(sim, i, h, &hit[0]), below = before(sim, i, h, &hit[1]);
+    return above > -gap && below > -gap && above + below > 0 && beside(sim, i, hit) < gap;
+}
+
+/* Does a neighbour ride already? Then what is behind a surface has come there with it. */
+static bool beside_rider(const toile_sim *sim, int i) {
+    const toile_skin *skin = &sim->self.skin;
+    for (int a = sim->self.on ? skin->around_begin[i] : 0; sim->self.on && a < skin->around_begin[i + 1]; a++)
+        for (int c = 0; c < 3; c++)
+            if (sim->state.touch[skin->triangle[3 * skin->around[a] + c]].mode & TOILE_TOUCH_RIDE)
+                return true;
+    return false;
+}
+
+/* Rides, if there is too little room. */
+static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found) {
+    const toile_touch *touch = &sim->state.touch[i];
+    bool rode = touch->mode & TOILE_TOUCH_RIDE;
+    if (!rode && found->solid < 0)
+        return false;
+    bool known = rode || beside_rider(sim, i);
+    double way[3], back[3], gap = sim->settings->contact_thickness + sim->model->half_thickness[i];
+    memcpy(way, rode ? touch->direction : found->normal, sizeof way);
+    for (int k = 0; k < 3; k++)
+        back[k] = -way[k];
+    double thickness = sim->self.on && sim->settings->self_collision == TOILE_SELF_ON ? sim->self.thickness[i] : 0;
+    double most = 2 * gap + (LAYERS_MOST - 1) * thickness, far = most;
+    for (int s = 0; s < sim->self.nearest_count; s++)
+        far = fmax(far, most + 2 * h / sim->frame_seconds * sim->self.solid_way[s]);
+    toile_hit hit[2];
+    int solid[2];
+    if (!nearest_facing(sim, i, known ? REACH : far, back, h, &hit[1], &solid[1]) ||
+        !nearest_facing(sim, i, known ? REACH : far, way, h, &hit[0], &solid[0]))
+        return false;
+    double room = 0, normal[3];
+    sub(hit[0].normal, hit[1].normal, normal);
+    double length = sqrt(dot(normal, normal));
+    for (int k = 0; k < 3; k++) {
+        normal[k] /= length;
+        room += normal[k] * (hit[1].point[k] - hit[0].point[k]);
+    }
+    gap += fmax(sim->solids[solid[0]].thickness, sim->solids[solid[1]].thickness);
+    bool followed = known && room < 0 && beside(sim, i, hit) < gap - room;
+    if (!rode && !followed && !is_between(sim, i, h, gap, hit))
+        return false;
+    double part = rode ? OPENS : CLOSES;
+    if (room > part * most)
+        return false;
+    int layers = room > part * 2 * gap && thickness > 0 ? 1 + toile_skin_layers(&sim->self.skin, sim->state.x, hit[0].point, hit[1].point, i) : 1;
+    if (room > part * (2 * gap + (layers - 1) * thickness))
+        return false;
+    *found = (toile_found){.solid = solid[0], .mode = TOILE_TOUCH_RIDE, .face = -1, .other = -1, .left = -1, .turning = DRAG * sim->model->mass[i] / sim->settings->time_step};
+    for (int k = 0; k < 3; k++) {
+        found->normal[k] = normal[k];
+        found->surface[k] = 0.5 * (hit[0].velocity[k] + hit[1].velocity[k]);
+    }
+    return true;
+}
+
+void toile_pinch_find(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    int riders = 0;
+    if (!sim->solid_count)
+        return;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(sim->threads) if (sim->threads > 1) reduction(+ : riders)
+    for (int i = 0; i < sim->model->particle_count; i++) {
+        if (!find_ride(sim, i, h, &w->found[i]))
+            continue;
+        riders++;
+        memset(w->alter + 4 * (size_t)i, 0, 4 * sizeof(double));
+        memset(w->friction + 4 * (size_t)i, 0, 4 * sizeof(double));
+    }
+    w->riders = riders;
+    sim->frame.riders = riders > sim->frame.riders ? riders : sim->frame.riders;
+}
