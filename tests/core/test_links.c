@@ -36,7 +36,8 @@ static toile_world *build(int n, bool regular, const char *integrator) {
     toile_mesh mesh = {.name = "sheet", .vertex_count = n * n, .positions = x, .face_count = faces, .face_sizes = sizes,
                        .face_vertices = corners, .corner_uv = uv, .panel_count = 1, .panel_fabrics = &fabric};
     bool ok = toile_create(NULL, &w) >= 0 && toile_set(w, "cloth_model", "springs") >= 0 &&
-              toile_set(w, "integrator", integrator) >= 0 && toile_set(w, "self_collision", "off") >= 0 &&
+              toile_set(w, "threads", "1") >= 0 && toile_set(w, "integrator", integrator) >= 0 &&
+              toile_set(w, "self_collision", "off") >= 0 &&
               toile_add_fabric(w, "cotton", &fabric) >= 0 && toile_add_mesh(w, &mesh, &sheet) >= 0;
     toile_pin pin = {sheet, 2, pins, {true, true, true}};
     ok = ok && toile_add_pin(w, &pin, NULL) >= 0 && toile_build(w) >= 0;
