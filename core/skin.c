@@ -165,7 +165,8 @@ static void measure_edges(toile_skin *s, const toile_model *m) {
 }
 
 int toile_skin_usual_pairs(const toile_skin *s) {
-    return 4 * s->cloth_triangles + 1024;
+    int solid = s->triangle_count - s->cloth_triangles, most = 8 * s->cloth_triangles; /* what is finer than the cloth counts more */
+    return 4 * s->cloth_triangles + 2 * (solid < most ? solid : most) + 1024;
 }
 
 int toile_skin_most_pairs(const toile_skin *s) {
