@@ -321,7 +321,8 @@ static void add_held(const toile_fast *f, const toile_constraints *constraints, 
     for (int k = l->begin[i]; k < l->begin[i + 1]; k++) {
         int j = l->column[k];
         const float *w = f->spring + 4 * (size_t)l->spring[k];
-        if (f->coarse.patch[j] != f->coarse.patch[i] || (f->constraint_of[j] >= 0 && j < i) || (w[0] == 0 && w[1] == 0 && w[2] == 0 && w[3] == 0))
+        bool slack = w[0] == 0 && w[1] == 0 && w[2] == 0 && w[3] == 0;
+        if (f->coarse.patch[j] != f->coarse.patch[i] || (f->constraint_of[j] >= 0 && j < i) || slack)
             continue;
         double u[3], v[3], T[3][3], R[9] = {0};
         filter_vector(f, constraints, i, w, u);
@@ -354,6 +355,7 @@ static void gather_springs(toile_fast *f, const toile_constraints *constraints, 
         const toile_crossing *x = &c->crossing[k];
         const float *w = f->spring + 4 * (size_t)x->spring;
         double u[3], v[3], T[9];
+        /* springs of a patch lie far apart: half of the time was waiting for them */
         __builtin_prefetch(f->spring + 4 * (size_t)x[k + 16 < last ? 16 : 0].spring);
         if (w[0] == 0 && w[1] == 0 && w[2] == 0 && w[3] == 0) /* slack */
             continue;

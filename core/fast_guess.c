@@ -1,7 +1,7 @@
 /* Where the fast solver begins, in single precision: x = S (t dv + u (dv - older)) + (I - S) z with the t and u that have the least
  * energy, dv and older being what the last two steps did. t = 0 and t = 1 are both too good to choose between beforehand (impact,
  * smooth motion); u follows motion that changes evenly: a cotton sheet of 161 x 161 that swings by two corners takes 9
- * iterations instead of 15 for it, springs 13 instead of 20. (A third step brings no more.) Good for errors that single precision
+ * iterations instead of 15 for it. (A third step brings no more.) Good for errors that single precision
  * can reach; finer ones take t alone in double (solve.c). */
 #include "fast_team.h"
 

@@ -2,8 +2,8 @@
  *
  * Rows are numbered level by level (order.c), so on a mesh with any regularity the next row's link goes to the next column. Such
  * links make a run: two of them are multiplied at a time from vectors that lie side by side in memory, without an index. What is
- * left over are loose links of a row, by twos. On a grid of 161 x 161 all but 2 % are in runs, and the product takes a third of
- * the time; on a mesh without order all are loose. */
+ * left over are loose links of a row, by twos. On a grid of 161 x 161 nearly all are in runs, and the product takes a quarter of
+ * the time (0.16 ms instead of 0.72); on a mesh with diagonals at random a quarter are. */
 #ifndef TOILE_FAST_LINKS_H
 #define TOILE_FAST_LINKS_H
 
@@ -25,8 +25,8 @@ typedef struct toile_fast_links {
     toile_link_run *run;
     int *run_begin;       /* first run of each chunk, (chunks + 1) */
     int *run_link;        /* first link of each chunk's runs, (chunks + 1) */
-    /* loose links of a row to higher ones: first, (n + 1), first to a row beyond the chunk, (n); an odd one is followed by the empty
-     * spring to the same row */
+    /* loose links of a row to higher ones: first, (n + 1), first to a row beyond the chunk, (n); an odd one is followed by the
+     * empty spring to the same row */
     int *loose_begin, *loose_split;
     int *to;              /* column of a loose link, (room) */
     bool *taken;          /* scratch: of each link, is it in the order? */

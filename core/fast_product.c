@@ -14,7 +14,7 @@ TOILE_INLINE f8 pull_of(f8 w, f8 d) {
 TOILE_INLINE void pull_run(const float *link, int count, const float *xi, const float *xj, float *yi, float *yj) {
     for (int k = 0; k < 4 * count; k += 8) {
         f8 pull = pull_of(*(const f8 *)(link + k), f8_loose(xi + k) - f8_loose(xj + k));
-        __builtin_prefetch(link + k + 512);
+        __builtin_prefetch(link + k + 512); /* read once in order: 2 kB ahead */
         f8_store(yi + k, f8_loose(yi + k) + pull);
         f8_store(yj + k, f8_loose(yj + k) - pull);
     }

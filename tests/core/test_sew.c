@@ -445,7 +445,7 @@ static void solvers_and_integrators(void) {
             toile_destroy(w);
         }
         solver = "auto";
-        tolerance = "0.01";
+        tolerance = "0.001"; /* at 0.01 it is a matter of rounding when sbdf2 closes the last stitch of springs, in frame 6 or 19 */
         for (int k = 0; k < 5; k++) {
             integrator = INTEGRATORS[k];
             toile_world *w = world_of(&t, MODELS[m], "1", seams, "0,0,0");
