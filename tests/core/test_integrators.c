@@ -809,11 +809,12 @@ static toile_status build_drape(const toile_hooks *hooks, const char *model, con
     toile_collider ball = {.name = "ball",
                            .shape = TOILE_SPHERE,
                            .size = {0.2},
-                           .position = {0, 0, -0.08},
+                           .position = {0, 0, -0.11},
                            .friction_static = 0.4,
                            .friction_kinetic = 0.3};
     toile_pin pin = {0, 1, corner, {true, true, true}};
-    if ((s = toile_set(w, "cloth_model", model)) < 0 || (s = toile_set(w, "integrator", integrator)) < 0 ||
+    /* a distance that is enough for its particles alone to hold so coarse a sheet */
+    if ((s = toile_set(w, "contact_thickness", "0.03")) < 0 || (s = toile_set(w, "cloth_model", model)) < 0 || (s = toile_set(w, "integrator", integrator)) < 0 ||
         (s = toile_set(w, "threads", threads)) < 0 || (s = toile_set(w, "time_step_min", "1e-7")) < 0 ||
         (s = toile_add_fabric(w, NULL, &fabric)) < 0)
         return s;
@@ -840,7 +841,7 @@ static toile_world *make_drape(const char *model, const char *integrator, const 
 
 static void run_drape(toile_world *w, int from, int to) {
     for (int f = from; f <= to; f++) {
-        double corner[3] = {-0.4 + 0.002 * f, -0.4, 0.13 + 0.003 * f}, at[3] = {0, 0, -0.08 + 0.001 * f},
+        double corner[3] = {-0.4 + 0.002 * f, -0.4, 0.13 + 0.003 * f}, at[3] = {0, 0, -0.11 + 0.001 * f},
                turn[4] = {1, 0, 0, 0};
         toile_pose_collider(w, 0, at, turn);
         toile_move_pin(w, 0, corner);
