@@ -39,7 +39,7 @@
 #define GRIP 3
 /* And no less than what takes the limit at this slip, m/s, or at the slip that there is: a particle that taut cloth presses on with
  * a hundred times its weight would else be drawn back by millimetres before its friction lets up, and a shirt never rests. From
- * 1e-2 to 1e-4 a shirt comes to rest, strips on a cylinder hold and slip as they should. */
+ * 1e-2 to 1e-4 a shirt comes to rest; at 1e-2 and 1e-3 strips on a cylinder hold and slip as they should. */
 #define GRIP_SPEED 1e-3
 /* Friction below this share of its limit sticks. Nearer to it particles stick that will not hold; further off they creep. */
 #define STICKS 0.8

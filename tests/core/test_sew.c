@@ -267,9 +267,10 @@ static void t_junction(void) {
         t.stitches[t.stitch_count++] = (toile_stitch){0, at(0, 0, j), at(1, 0, j)};
     t.stitches[t.stitch_count++] = (toile_stitch){1, at(0, 0, 3), at(1, NU - 1, 3)};
     for (int j = 0; j < NV; j++)
-        for (int k = 0; k < NU; k++) /* roll the second panel so that its far edge is near */
-            t.positions[3 * at(1, k, j)] = 0.06 * cos(6.0 * k / (NU - 1)) - 0.26,
-                                    t.positions[3 * at(1, k, j) + 1] = 0.02 + 0.06 * sin(6.0 * k / (NU - 1));
+        for (int k = 0; k < NU; k++) /* roll the second panel so that its far edge is near; at 6.0 the free
+                                      * rows of that edge start within the seam, and can be caught in it */
+            t.positions[3 * at(1, k, j)] = 0.06 * cos(5.5 * k / (NU - 1)) - 0.26,
+                                    t.positions[3 * at(1, k, j) + 1] = 0.02 + 0.06 * sin(5.5 * k / (NU - 1));
     for (int m = 0; m < 2; m++) {
         toile_world *w = world_of(&t, MODELS[m], "1", seams, "0,0,0");
         toile_sim *sim = toile_world_sim(w);
