@@ -950,7 +950,7 @@ static void save_and_restore(void) {
             CHECK(toile_save_state(a, bytes, size) == TOILE_OK, "%s", toile_message(a));
             run_drape(a, 5, 9);
             CHECK(toile_restore_state(b, bytes, size) == TOILE_OK, "%s", toile_message(b));
-            double corner[3] = {-0.4 + 0.008, -0.4, 0.13 + 0.012}, at[3] = {0, 0, -0.08 + 0.004},
+            double corner[3] = {-0.4 + 0.008, -0.4, 0.13 + 0.012}, at[3] = {0, 0, -0.11 + 0.004},
                    turn[4] = {1, 0, 0, 0};
             toile_pose_collider(b, 0, at, turn);
             toile_move_pin(b, 0, corner);

@@ -7,7 +7,7 @@
 /* A sheet of n x n, regular or with vertices moved and in another order and diagonals this way or that, some steps into its fall. */
 static toile_world *build(int n, bool regular, const char *integrator) {
     toile_world *w = NULL;
-    int fabric, sheet, faces = 0, pins[2] = {0, 1}, size = 2 * (n - 1) * (n - 1);
+    int fabric, sheet = 0, faces = 0, pins[2] = {0, 1}, size = 2 * (n - 1) * (n - 1);
     double *x = calloc((size_t)(3 * n * n), sizeof *x);
     int *sizes = calloc((size_t)size, sizeof *sizes), *corners = calloc(3 * (size_t)size, sizeof *corners);
     unsigned seed = 5;
