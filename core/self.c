@@ -28,10 +28,12 @@
 /* ---- making ---- */
 
 /* Between two of its particles cloth comes nearer to what is round, by the square of their distance over 8 radii. If that is
- * little and no other solid makes a corner with it, the particles are enough, and its shell would only cost. */
+ * little and no other solid makes a corner with it, the particles are enough, and its shell would only cost. Without contact between
+ * layers all primitives go without: that is how the papers have them, and their solvers know no couplings. */
 static void find_smooth(toile_sim *sim) {
     int solids = 0;
     double widest = 0;
+    bool off = sim->settings->self_collision == TOILE_SELF_OFF;
     for (int i = 0; i < sim->solid_count; i++)
         solids += sim->solids[i].shape != TOILE_SOLID_PLANE;
     for (int p = 0; p < sim->model->particle_count; p++)
@@ -39,7 +41,8 @@ static void find_smooth(toile_sim *sim) {
     for (int i = 0; i < sim->solid_count; i++) {
         toile_solid *s = &sim->solids[i];
         bool round = s->shape == TOILE_SOLID_SPHERE || s->shape == TOILE_SOLID_CAPSULE;
-        s->smooth = round && solids == 1 && widest / (8 * s->size[0]) < 0.5 * (s->thickness + sim->settings->contact_thickness);
+        double sag = round ? widest / (8 * s->size[0]) : INFINITY;
+        s->smooth = s->shell && (off || (solids == 1 && sag < 0.5 * (s->thickness + sim->settings->contact_thickness)));
     }
 }
 
