@@ -142,8 +142,8 @@ void toile_press_remember(toile_sim *sim) {
  * its weight: with the square layers are pressed to a twentieth of their thickness, where every step is a hit and every hit a
  * pass. From KNEE on it grows with the 8th power, which holds them at a third, and most steps have no hit. With the 8th power from the
  * start what merely strikes is thrown back: a sheet hit by a ball stretched by 9 % (4.5), and layers on a body rested less. KNEE was
- * chosen on that sheet and on the small twisted tube (2.5 has zones there again). */
-#define KNEE 2.0
+ * chosen on that sheet and on small twisted tubes. */
+#define KNEE 1.5
 static double stiffening(double near) {
     double near2 = near * near, over = near / KNEE, over2 = over * over;
     return near > 1 ? near2 * (over > 1 ? over2 * over2 * over2 : 1) : 1;
