@@ -7,6 +7,7 @@
  * in place of its own and stops writing. */
 #include "cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -103,31 +104,56 @@ static bool write_holder(int fd, const holder *h) {
     return pwrite(fd, text, (size_t)length, 0) == length;
 }
 
+/* A file without a name in the folder of `path`, or -1 where there are none. */
+static int open_nameless(const char *path) {
+#ifdef O_TMPFILE
+    char folder[PATH_SIZE] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+#else
+    (void)path;
+    return -1;
+#endif
+}
+
 /* Seconds since a file was touched, by the clock that stamps files there: that of a new file beside it. */
 static double age_of(const char *path, const struct stat *info) {
     char fresh[PATH_SIZE + 32];
     struct stat now;
     snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open_nameless(path);
+    bool named = fd < 0;
+    if (named)
+        fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     bool known = fd >= 0 && write(fd, "", 1) == 1 && fsync(fd) == 0 && fstat(fd, &now) == 0;
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
+    if (fd >= 0 && named)
         unlink(fresh);
-    }
     return known ? difftime(now.st_mtime, info->st_mtime) : 0;
 }
 
-/* Whether the holder of the lock at `path` can no longer be at it. */
-static bool is_stale(const char *path, const holder *h, bool readable, const struct stat *info) {
+/* Whether the holder is a process that would be seen from here. */
+static bool is_near(const holder *h) {
     holder self;
     describe_self(&self);
-    /* A lock without a holder is being made, or was left by a full disk: a while is given to it. */
-    if (!readable || strcmp(self.boot, h->boot) != 0 || strcmp(self.host, h->host) != 0)
-        return age_of(path, info) > STALE_SECONDS;
+    return strcmp(self.boot, h->boot) == 0 && strcmp(self.host, h->host) == 0;
+}
+
+/* Of one that is: whether it has ended. */
+static bool has_ended(const holder *h) {
     if (kill((pid_t)h->pid, 0) != 0 && errno == ESRCH)
         return true;
     unsigned long long start = start_of(h->pid);
     return start != 0 && h->start != 0 && start != h->start;
+}
+
+/* Whether the holder of the lock at `path` can no longer be at it. */
+static bool is_stale(const char *path, const holder *h, bool readable, const struct stat *info) {
+    /* A lock without a holder is being made, or was left by a full disk: a while is given to it. */
+    return readable && is_near(h) ? has_ended(h) : age_of(path, info) > STALE_SECONDS;
 }
 
 static toile_status fail_held(const char *cache_path, const holder *h, bool readable, toile_error *error) {
@@ -162,18 +188,28 @@ static void remove_stale(const char *path, const struct stat *judged) {
     unlink(aside);
 }
 
-/* A file without a name in the folder of `path`, or -1 where there are none. */
-static int open_nameless(const char *path) {
-#ifdef O_TMPFILE
-    char folder[PATH_SIZE] = ".";
+/* Removes what processes left that were killed while a lock was aside. One whose holder lives is not touched:
+ * it was put aside by mistake, and whoever did puts it back. */
+static void sweep_aside(const char *path) {
+    char folder[PATH_SIZE], prefix[PATH_SIZE], file[PATH_SIZE + 300];
     const char *slash = strrchr(path, '/');
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    return open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
-#else
-    (void)path;
-    return -1;
-#endif
+    int length = slash ? (int)(slash - path) + 1 : 0;
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
+    snprintf(prefix, sizeof prefix, "%s.stale-", path + length);
+    DIR *list = opendir(folder);
+    for (struct dirent *entry; list && (entry = readdir(list));) {
+        holder h;
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        snprintf(file, sizeof file, "%.*s%s", length, path, entry->d_name);
+        int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd >= 0 && read_holder(fd, &h) && is_near(&h) && has_ended(&h))
+            unlink(file);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (list)
+        closedir(list);
 }
 
 /* The lock appears with its text in it: whoever is killed in between leaves nothing behind. Where a file cannot be made
@@ -232,6 +268,8 @@ toile_status toile_lock_take(toile_memory *memory, const char *cache_path, toile
         /* Where no file can be made none can be replaced either; the lock on the file itself has to do. */
         if (lock->fd >= 0 || errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT ||
             errno == ENOTDIR) {
+            if (lock->fd >= 0)
+                sweep_aside(path);
             *result = lock;
             return TOILE_OK;
         }

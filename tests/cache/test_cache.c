@@ -1610,8 +1610,21 @@ static void test_lock(void) {
         close(told[1]);
         CHECK(winners == 1);
     }
+    /* One killed while it put a dead one's lock aside leaves no file for ever; one that lives keeps its lock. */
+    char dead[200], alive[200];
     snprintf(file, sizeof file, "%s.lock", path);
-    unlink(file);
+    snprintf(dead, sizeof dead, "%s.stale-1", file);
+    snprintf(alive, sizeof alive, "%s.stale-2", file);
+    CHECK(rename(file, dead) == 0); /* of the last winner above */
+    CHECK_OK(toile_lock_take(&memory, path, &lock, &error));
+    CHECK(access(dead, F_OK) != 0);
+    CHECK(link(file, alive) == 0);
+    toile_lock_release(lock);
+    CHECK_OK(toile_lock_take(&memory, path, &lock, &error));
+    CHECK(access(alive, F_OK) == 0);
+    toile_lock_release(lock);
+    unlink(alive);
+    CHECK(access(file, F_OK) != 0);
 }
 
 /* ---- the program ---- */
