@@ -1663,10 +1663,11 @@ toile_status toile_cache_reopen(toile_memory *memory, const char *path, int keep
     return status;
 }
 
-/* Writes what an unnamed file holds to a new one; an errno, or 0. */
+/* Writes what an unnamed file holds to a new one; an errno, or 0. It appears whole, and replaces nothing. */
 static int save_as(int from, const char *path) {
-    char block[1 << 16];
-    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), failed = to < 0 ? errno : 0;
+    char block[1 << 16], new_path[PATH_MAX + 32];
+    snprintf(new_path, sizeof new_path, "%s.new-%ld", path, (long)getpid());
+    int to = open(new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), failed = to < 0 ? errno : 0;
     for (off_t at = 0; !failed;) {
         ssize_t size = pread(from, block, sizeof block, at);
         if (size == 0)
@@ -1674,15 +1675,18 @@ static int save_as(int from, const char *path) {
         ssize_t done = size < 0 ? -1 : pwrite(to, block, (size_t)size, at);
         if (done > 0)
             at += done;
-        else if (errno != EINTR)
+        else if (done == 0 || errno != EINTR)
             failed = done == 0 ? ENOSPC : errno;
     }
     if (!failed && fsync(to))
         failed = errno;
     if (to >= 0)
         close(to);
-    if (failed && to >= 0)
-        unlink(path);
+    if (!failed && link(new_path, path))
+        /* There are file systems without. */
+        failed = errno == EEXIST || access(path, F_OK) == 0 ? EEXIST : rename(new_path, path) ? errno : 0;
+    if (to >= 0)
+        unlink(new_path);
     return failed ? failed : toile_sync_folder(path);
 }
 
