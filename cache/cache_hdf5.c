@@ -1,5 +1,6 @@
 /* The cache as an HDF5 file (FORMAT.md). Written with 1.10's single-writer/multiple-reader mode (SWMR), in
- * which the library writes metadata in an order that keeps the file readable at every instant.
+ * which the library writes metadata in an order that keeps the file readable between any two writes; a journal
+ * (hdf5_driver.c) keeps it so within them, for a process that is killed there.
  *
  *   skeleton     all groups, datasets and attributes, no frames, under another name; then renamed into place
  *   append       streams and columns of the frame, flush, sync; then its number in frames/frame: the commit
@@ -307,6 +308,8 @@ static void destroy(toile_cache *cache) {
         close(cache->device.fd);
     cache->device.fd = -1;
     toile_memory *memory = cache->memory;
+    if (!cache->device.in_use)
+        toile_journal_free(memory, &cache->device.journal);
     for (int i = 0; cache->garments && i < cache->header.garment_count; i++) {
         toile_garment_view *garment = &cache->garments[i];
         const void *const owned[] = {garment->name,      garment->rest_positions,
@@ -385,16 +388,16 @@ static toile_status open_path(toile_cache *cache, bool write, toile_error *error
         return toile_fail(error, TOILE_IO,
                           "cannot open %.500s: it is not a file; choose the file that the bake wrote",
                           cache->path);
-    cache->writable = write;
+    cache->writable = cache->device.journaled = write;
     return write && !lock_for_writing(cache->device.fd) ? fail_locked(cache, error) : TOILE_OK;
 }
 
 /* Looks at the file before HDF5 does: the flags of its superblock, or a message that says what else it is. */
 static toile_status read_superblock(toile_cache *cache, int *flags, toile_error *error) {
     unsigned char start[SUPERBLOCK_START] = {0};
-    ssize_t size = pread(cache->device.fd, start, sizeof start, 0);
-    if (size < 0)
-        return fail_system(cache, error, "read", errno);
+    int64_t size = file_size(cache);
+    if (!toile_hdf5_read(&cache->device, 0, sizeof start, start))
+        return fail_system(cache, error, "read", cache->device.read_error);
     if (size == 0)
         return toile_fail(error, TOILE_FORMAT, "%.500s is empty; bake again or restore a copy", cache->path);
     if (size < SUPERBLOCK_START || memcmp(start, "\211HDF\r\n\032\n", 8) != 0)
@@ -430,6 +433,9 @@ static hid_t access_list(toile_cache *cache, bool write) {
 
 static toile_status open_file(toile_cache *cache, toile_error *error) {
     int flags = 0;
+    if (!toile_hdf5_mend(&cache->device))
+        return cache->device.write_error ? fail_write(cache, error)
+                                         : fail_format(cache, error, "its end cannot be read");
     toile_status status = read_superblock(cache, &flags, error);
     if (status != TOILE_OK)
         return status;
@@ -1170,8 +1176,9 @@ static toile_status write_skeleton(toile_cache *cache, const toile_cache_header 
     return good || status != TOILE_OK ? status : fail_write(cache, error);
 }
 
+/* What was written takes effect: after a kill it is there in whole or not at all. */
 static bool flush(toile_cache *cache) {
-    return ok(cache, H5Fflush(cache->file, H5F_SCOPE_LOCAL)) && !cache->device.discard;
+    return ok(cache, H5Fflush(cache->file, H5F_SCOPE_LOCAL)) && toile_hdf5_commit(&cache->device);
 }
 
 /* Forces to disk all that HDF5 has written. */
@@ -1573,6 +1580,7 @@ toile_status toile_cache_create_from(toile_memory *memory, const char *path, con
         status = fail_write(cache, error);
         goto out;
     }
+    toile_hdf5_settle(&cache->device); /* from here on others have it */
     if (rename(new_path, path)) {
         status = fail_system(cache, error, "replace", errno);
         goto out;

@@ -1,8 +1,13 @@
-/* HDF5's way to the file, for caches and jobs. Three reasons to have one of our own:
+/* HDF5's way to the file, for caches and jobs. Four reasons to have one of our own:
  *
- * When a write fails (disk full) the driver remembers it, throws that write and all later ones away, and tells
- * HDF5 that all is well: the library can close and free everything, and the file stays as at the last flush.
- * Told of the failure, 1.10.8 keeps datasets and file open and crashes at exit.
+ * HDF5 orders its writes so that the file is whole between any two of them, but not within one: a process
+ * that is killed leaves half an object header (the kernel ends a write at a page), and with it a dataset that
+ * nobody can open. So in files that grow what is written over older bytes waits for a commit, and goes to the
+ * file by a journal (hdf5_journal.h). What is written behind their end, frames above all, goes there at once.
+ *
+ * When a write fails (disk full) the driver remembers it, throws that write and all later ones away, and
+ * tells HDF5 that all is well: the library can close and free everything, and the file stays as at the last
+ * flush. Told of the failure, 1.10.8 keeps datasets and file open and crashes at exit.
  *
  * Two handles of one process do not share a metadata cache, so a reader beside a writer behaves as in two
  * processes.
@@ -47,7 +52,10 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
 }
 
 static herr_t driver_close(H5FD_t *file) {
-    ((toile_hdf5_device *)file)->in_use = false;
+    toile_hdf5_device *device = (toile_hdf5_device *)file;
+    if (device->journaled)
+        toile_hdf5_commit(device);
+    device->in_use = false;
     return 0;
 }
 
@@ -79,11 +87,11 @@ static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type) {
 }
 
 /* Past the end of the file are zeros: what is allocated but not written yet. */
-static bool read_bytes(toile_hdf5_device *device, haddr_t address, size_t size, void *bytes) {
+bool toile_hdf5_read(toile_hdf5_device *device, haddr_t address, size_t size, void *bytes) {
     if (address > INT64_MAX || size > INT64_MAX - address)
         return false;
-    for (char *at = bytes; size > 0;) {
-        ssize_t done = pread(device->fd, at, size, (off_t)address);
+    for (size_t have = 0; have < size;) {
+        ssize_t done = pread(device->fd, (char *)bytes + have, size - have, (off_t)(address + have));
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0) {
@@ -91,13 +99,16 @@ static bool read_bytes(toile_hdf5_device *device, haddr_t address, size_t size, 
             return false;
         }
         if (done == 0) {
-            memset(at, 0, size);
+            memset((char *)bytes + have, 0, size - have);
             break;
         }
-        at += done;
-        size -= (size_t)done;
-        address += (haddr_t)done;
+        have += (size_t)done;
     }
+    /* A reader looks after it has read: as long as the journal stands, its changes and no others were being
+     * made. When it is gone they are all made. */
+    if (device->journal.size && !device->journaled && !toile_journal_stands(&device->journal, device->fd))
+        device->journal.size = 0;
+    toile_journal_overlay(&device->journal, address, bytes, size);
     return true;
 }
 
@@ -150,8 +161,8 @@ static uint64_t little_endian(const unsigned char *at, size_t size) {
 
 /* Whether `size` bytes of an object header (version 2), whose messages begin at `messages`, end with their
  * checksum, and the same of its continuations. `between` is the size of what precedes each message. */
-static bool block_is_whole(toile_hdf5_device *device, haddr_t address, uint64_t size, size_t messages, size_t between,
-                           int *pieces_left) {
+static bool block_is_whole(toile_hdf5_device *device, haddr_t address, uint64_t size, size_t messages,
+                           size_t between, int *pieces_left) {
     if (size < messages + 4 || size > HEADER_MAX || --*pieces_left < 0)
         return false;
     unsigned char *bytes = toile_alloc(device->memory, size, 1);
@@ -161,7 +172,7 @@ static bool block_is_whole(toile_hdf5_device *device, haddr_t address, uint64_t 
     }
     size_t end = size - 4;
     bool whole =
-        read_bytes(device, address, size, bytes) && lookup3(bytes, end) == little_endian(bytes + end, 4);
+        toile_hdf5_read(device, address, size, bytes) && lookup3(bytes, end) == little_endian(bytes + end, 4);
     for (size_t at = messages; whole && at + between <= end;) {
         const unsigned char *content = bytes + at + between;
         size_t length = little_endian(bytes + at + 1, 2);
@@ -191,7 +202,8 @@ static bool header_is_whole(toile_hdf5_device *device, haddr_t address, const un
 /* HDF5 1.10.8 checks its metadata itself, but of an object header that is damaged it loses a piece of memory,
  * and complains about that on the terminal when the process exits. So those do not get as far as that. Nor do
  * headers of the old kind, which have no checksum and are not in our files. */
-static bool metadata_is_whole(toile_hdf5_device *device, haddr_t address, const unsigned char *bytes, size_t size) {
+static bool metadata_is_whole(toile_hdf5_device *device, haddr_t address, const unsigned char *bytes,
+                              size_t size) {
     static const char others[][5] = {"EAHD", "EAIB", "FAHD", "FRHP",
                                      "FHIB", "FSHD", "SMTB"}; /* read as this type too */
     if (address > device->header_start && address < device->header_end)
@@ -215,7 +227,7 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t add
     for (int i = 0; i < attempts; i++) {
         if (i > 0)
             toile_hdf5_wait(1);
-        if (!read_bytes(device, address, size, bytes))
+        if (!toile_hdf5_read(device, address, size, bytes))
             return -1;
         if (type != H5FD_MEM_OHDR || !device->piecewise || metadata_is_whole(device, address, bytes, size))
             return 0;
@@ -235,6 +247,16 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t ad
         return 0;
     if (address > INT64_MAX || size > INT64_MAX - address)
         return -1;
+    /* What lies behind the settled end waits too where it follows a write that does, or their order would
+     * change. */
+    if (device->journaled &&
+        ((int64_t)address < device->settled || toile_journal_meets(&device->journal, address, size))) {
+        if (!toile_journal_add(device->memory, &device->journal, address, bytes, size)) {
+            device->no_memory = true;
+            device->discard = true;
+        }
+        return 0;
+    }
     for (const char *at = bytes; size > 0;) {
         ssize_t done = pwrite(device->fd, at, size, (off_t)address);
         if (done < 0 && errno == EINTR)
@@ -255,8 +277,11 @@ static herr_t driver_truncate(H5FD_t *file, hid_t dxpl, hbool_t closing) {
     (void)dxpl;
     (void)closing;
     toile_hdf5_device *device = (toile_hdf5_device *)file;
-    if (device->discard || driver_get_eof(file, H5FD_MEM_DEFAULT) == device->eoa)
+    haddr_t end = driver_get_eof(file, H5FD_MEM_DEFAULT);
+    if (device->discard || end == device->eoa)
         return 0;
+    if (device->journaled && end > device->eoa)
+        return 0; /* the commit does it, when nothing leads there any more */
     if (ftruncate(device->fd, (off_t)device->eoa)) {
         device->write_error = errno;
         device->discard = true;
@@ -299,6 +324,42 @@ static const H5FD_class_t driver_class = {
     .unlock = driver_unlock,
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
+
+bool toile_hdf5_mend(toile_hdf5_device *device) {
+    int failed = toile_journal_find(device->memory, &device->journal, device->fd);
+    if (failed == ENOMEM)
+        device->no_memory = true;
+    else if (failed)
+        device->read_error = failed;
+    else if (device->journaled && (failed = toile_journal_replay(&device->journal, device->fd)))
+        device->write_error = failed;
+    if (!failed && device->journaled)
+        toile_hdf5_settle(device);
+    return !failed;
+}
+
+void toile_hdf5_settle(toile_hdf5_device *device) {
+    struct stat info;
+    device->journaled = true;
+    device->settled = fstat(device->fd, &info) ? INT64_MAX : (int64_t)info.st_size; /* not known: all of it */
+}
+
+bool toile_hdf5_commit(toile_hdf5_device *device) {
+    if (device->discard) {
+        device->journal.size = 0;
+        return false;
+    }
+    if (device->journal.size == 0)
+        return true;
+    int failed = toile_journal_commit(&device->journal, device->fd, (int64_t)device->eoa);
+    if (failed) {
+        device->write_error = failed;
+        device->discard = true;
+        return false;
+    }
+    device->settled = (int64_t)device->eoa;
+    return true;
+}
 
 hid_t toile_hdf5_access(toile_hdf5_device *device) {
     hid_t list = H5Pcreate(H5P_FILE_ACCESS), driver = list > 0 ? H5FDregister(&driver_class) : 0;

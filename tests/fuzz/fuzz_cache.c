@@ -3,10 +3,14 @@
 #include "fuzz.h"
 
 #include "cache.h"
+#include "hdf5_journal.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_limit limit = {0, FUZZ_MEMORY};
@@ -34,6 +38,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     toile_cache_close(cache, &error);
     fuzz_check_memory(&memory, &limit);
     return 0;
+}
+
+/* The same file as a writer leaves it that was killed in its journal. */
+static void put_journal(const char *path, fuzz_put *put, void *user) {
+    toile_memory memory;
+    toile_journal journal = {0};
+    unsigned char start[64];
+    struct stat info;
+    toile_memory_init(&memory, NULL);
+    int fd = open(path, O_RDWR);
+    if (fd < 0 || fstat(fd, &info) || pread(fd, start, sizeof start, 0) != sizeof start ||
+        !toile_journal_add(&memory, &journal, 0, start, 48) ||
+        !toile_journal_add(&memory, &journal, 48, start + 48, sizeof start - 48))
+        abort();
+    size_t size = journal.size + TOILE_JOURNAL_END;
+    /* It is cut off again, but still in its block. */
+    if (toile_journal_commit(&journal, fd, info.st_size) ||
+        pwrite(fd, journal.bytes, size, info.st_size) != (ssize_t)size || close(fd))
+        abort();
+    toile_journal_free(&memory, &journal);
+    fuzz_put_file(path, put, user);
 }
 
 void fuzz_seeds(fuzz_put *put, void *user) {
@@ -75,7 +100,9 @@ void fuzz_seeds(fuzz_put *put, void *user) {
         if (frames == 3) /* one whose writer is still at it */
             fuzz_put_file(path, put, user);
         toile_cache_close(cache, NULL);
-        if (frames != 3)
+        if (frames == 2)
+            put_journal(path, put, user);
+        else if (frames != 3)
             fuzz_put_file(path, put, user);
     }
 }
