@@ -28,9 +28,10 @@ typedef struct toile_coarse {
     int *pair_begin;    /* pairs of a patch and one that blocks of its rows lead to, itself first, (count + 1) */
     int *pair_to;
     int *crossing_begin; /* springs: crossings of each patch, (count + 1) */
-    toile_crossing *crossing;
+    toile_crossing *crossing; /* those of a pair one after the other */
+    int *pair_of;       /* triangles: of each off-diagonal block of the matrix, (off_count) */
     int *column;        /* first number of each column of the factor, (3 x count + 1) */
-    double *pair;       /* 3x3 blocks, (pairs x 9) */
+    double *pair;       /* 3x3 blocks, rows of four whose fourth numbers mean nothing, (pairs x 12) */
     double *factor;     /* lower triangle, column by column, each from its diagonal (there the inverse) to the end of its envelope */
     double *vector;     /* right side, then answer, (3 x count) */
     float *shift;       /* the answer, (4 x count) */
@@ -40,15 +41,5 @@ typedef struct toile_coarse {
 /* False if memory is short: free it in any case. */
 bool toile_coarse_make(toile_memory *memory, const toile_model *model, toile_coarse *coarse);
 void toile_coarse_free(toile_memory *memory, toile_coarse *coarse);
-
-struct toile_fast;
-struct toile_constraints;
-/* In this order, each after all threads are done with the one before. Patches [from, to) of C; its factor; patches of P' r; C^-1 of
- * that. The second and the last are for one thread. */
-void toile_coarse_gather(struct toile_fast *fast, const toile_pattern *pattern, const struct toile_constraints *constraints,
-                         int from, int to);
-void toile_coarse_factor(toile_coarse *coarse);
-void toile_coarse_restrict(const toile_coarse *coarse, const float *r, int from, int to);
-void toile_coarse_solve(const toile_coarse *coarse);
 
 #endif

@@ -92,6 +92,7 @@ TOILE_INLINE void multiply_blocks(const toile_fast *f, const toile_live *live, c
                 int k = toile_live_block(live, at);
                 ptrdiff_t j = 4 * (ptrdiff_t)p->column[k];
                 const float *O = f->off + 9 * (size_t)k;
+                __builtin_prefetch(O + 512); /* read once in order: 2 kB ahead */
                 f4 o0 = f4_loose(O), o1 = f4_loose(O + 3), o2 = f4_loose(O + 6), xj = f4_load(x + j);
                 r0 += o0 * xj;
                 r1 += o1 * xj;

@@ -79,7 +79,7 @@ TOILE_INLINE void pull_couplings_single(const toile_couplings *c, const team *te
 static inline void precondition(const toile_fast *f, const float *r, const team *team) {
     const toile_coarse *coarse = r && f->coarse.sound ? &f->coarse : NULL;
     if (coarse)
-        toile_coarse_restrict(coarse, r, toile_share(coarse->count, team->thread, team->threads),
+        TOILE_KERNEL(toile_coarse_restrict)(coarse, r, toile_share(coarse->count, team->thread, team->threads),
                               toile_share(coarse->count, team->thread + 1, team->threads));
     FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_forward)(f, s, f->q);
     toile_barrier_wait(team->barrier);
@@ -88,7 +88,7 @@ static inline void precondition(const toile_fast *f, const float *r, const team 
         TOILE_KERNEL(toile_fast_backward)(f, TOILE_STREAMS, f->q);
     }
     if (coarse && team->thread == team->threads - 1)
-        toile_coarse_solve(coarse);
+        TOILE_KERNEL(toile_coarse_solve)(coarse);
     toile_barrier_wait(team->barrier);
     FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_backward)(f, s, f->q);
     toile_barrier_wait(team->barrier);
@@ -114,11 +114,11 @@ static inline void prepare(toile_fast *f, const toile_pattern *pattern, const to
             f->constraint_of[constraints->particle[k]] = k;
     toile_barrier_wait(team->barrier);
     if (pattern) {
-        toile_coarse_gather(f, pattern, constraints, toile_share(f->coarse.count, team->thread, team->threads),
+        TOILE_KERNEL(toile_coarse_gather)(f, pattern, constraints, toile_share(f->coarse.count, team->thread, team->threads),
                             toile_share(f->coarse.count, team->thread + 1, team->threads));
         toile_barrier_wait(team->barrier);
         if (team->thread == team->threads - 1)
-            toile_coarse_factor(&f->coarse);
+            TOILE_KERNEL(toile_coarse_factor)(&f->coarse);
     }
     for (double raise = *shift; raise <= TOILE_SHIFT_LAST; raise = toile_shift_after(raise)) {
         FOR_MY_STREAMS(s) f->sound[s] = TOILE_KERNEL(toile_fast_factor)(f, constraints, raise, s);

@@ -41,14 +41,10 @@ void TOILE_KERNEL(toile_hinges)(const toile_evaluation *at, int begin, int end, 
         v8 factor = h * v8_load(t->bound + e) * (h + damping);
 
         double *to = record + (size_t)e * TOILE_HINGE_RECORD;
-        for (int l = 0; l < 8; l++, to += TOILE_HINGE_RECORD) {
-            for (int c = 0; c < 4; c++) {
-                to[3 * c] = g[c].x[l];
-                to[3 * c + 1] = g[c].y[l];
-                to[3 * c + 2] = g[c].z[l];
-            }
-            to[13] = factor[l];
-        }
+        v8 out[16] = {g[0].x, g[0].y, g[0].z, g[1].x, g[1].y, g[1].z, g[2].x, g[2].y, g[2].z, g[3].x, g[3].y, g[3].z,
+                      v8_set(0), factor, v8_set(0), v8_set(0)}; /* the moment follows (toile_moments) */
+        for (int k = 0; k < 16; k += 4)
+            v8_scatter4(to + k, TOILE_HINGE_RECORD, out + k);
         memcpy(bends + e, &bend, sizeof bend);
     }
 }

@@ -9,12 +9,9 @@
 #include "stretch_law.h"
 
 TOILE_INLINE void write_springs(double *to, v8x3 u, v8 along, v8 across, v8x3 g) {
-    for (int l = 0; l < 8; l++, to += TOILE_SPRING_RECORD) {
-        to[0] = u.x[l], to[1] = u.y[l], to[2] = u.z[l];
-        to[3] = along[l];
-        to[4] = across[l];
-        to[5] = g.x[l], to[6] = g.y[l], to[7] = g.z[l];
-    }
+    v8 out[8] = {u.x, u.y, u.z, along, across, g.x, g.y, g.z};
+    for (int k = 0; k < 8; k += 4)
+        v8_scatter4(to + k, TOILE_SPRING_RECORD, out + k);
 }
 
 void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end, double *record) {

@@ -80,7 +80,7 @@ void TOILE_KERNEL(toile_triangles)(const toile_evaluation *at, int begin, int en
             h = at->h * stretch_share, turn = at->turn * stretch_share, h_shear = at->h * shear_share;
         }
 
-        v8 out[27], *uu = out + 6, *vv = out + 12, *uv = out + 18;
+        v8 out[28], *uu = out + 6, *vv = out + 12, *uv = out + 18;
         v8x3 gu = stretch(wu, ru, du, v8_load(t->stiff_u + e), v8_load(t->scale_u + e), v8_load(t->curve_u + e), damping, h,
                           turn, uu);
         v8x3 gv = stretch(wv, rv, dv, v8_load(t->stiff_v + e), v8_load(t->scale_v + e), v8_load(t->curve_v + e), damping, h,
@@ -107,9 +107,9 @@ void TOILE_KERNEL(toile_triangles)(const toile_evaluation *at, int begin, int en
         out[3] = gv.x, out[4] = gv.y, out[5] = gv.z;
 
         double *to = record + (size_t)e * TOILE_TRIANGLE_RECORD;
-        for (int k = 0; k < 27; k++)
-            for (int l = 0; l < 8; l++)
-                to[l * TOILE_TRIANGLE_RECORD + k] = out[k][l];
+        out[27] = v8_set(0);
+        for (int k = 0; k < 28; k += 4)
+            v8_scatter4(to + k, TOILE_TRIANGLE_RECORD, out + k);
     }
 }
 

@@ -81,14 +81,44 @@ TOILE_INLINE v8x3 v8_blend(v8 s, v8x3 a, v8 t, v8x3 b) {
     return (v8x3){s * a.x + t * b.x, s * a.y + t * b.y, s * a.z + t * b.z};
 }
 
+/* Four rows of four become columns. */
+TOILE_INLINE void v4_transpose(v4 r[4]) {
+    v4 a = __builtin_shufflevector(r[0], r[1], 0, 4, 2, 6), b = __builtin_shufflevector(r[0], r[1], 1, 5, 3, 7);
+    v4 c = __builtin_shufflevector(r[2], r[3], 0, 4, 2, 6), d = __builtin_shufflevector(r[2], r[3], 1, 5, 3, 7);
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    r[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+TOILE_INLINE v8 v8_join(v4 low, v4 high) {
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
 /* Vectors of eight particles. */
 TOILE_INLINE v8x3 v8_gather(const double *x, const int *index) {
-    const double *a = x + 4 * (size_t)index[0], *b = x + 4 * (size_t)index[1], *c = x + 4 * (size_t)index[2];
-    const double *d = x + 4 * (size_t)index[3], *e = x + 4 * (size_t)index[4], *f = x + 4 * (size_t)index[5];
-    const double *g = x + 4 * (size_t)index[6], *h = x + 4 * (size_t)index[7];
-    return (v8x3){{a[0], b[0], c[0], d[0], e[0], f[0], g[0], h[0]},
-                  {a[1], b[1], c[1], d[1], e[1], f[1], g[1], h[1]},
-                  {a[2], b[2], c[2], d[2], e[2], f[2], g[2], h[2]}};
+    v4 r[2][4];
+    for (int half = 0; half < 2; half++) {
+        for (int l = 0; l < 4; l++)
+            r[half][l] = *(const v4 *)(x + 4 * (size_t)index[4 * half + l]);
+        v4_transpose(r[half]);
+    }
+    return (v8x3){v8_join(r[0][0], r[1][0]), v8_join(r[0][1], r[1][1]), v8_join(r[0][2], r[1][2])};
+}
+
+/* Four numbers of eight records that lie side by side, the first at `record`. */
+TOILE_INLINE void v8_scatter4(double *record, int stride, const v8 a[4]) {
+    v4 low[4], high[4];
+    for (int k = 0; k < 4; k++) {
+        low[k] = __builtin_shufflevector(a[k], a[k], 0, 1, 2, 3);
+        high[k] = __builtin_shufflevector(a[k], a[k], 4, 5, 6, 7);
+    }
+    v4_transpose(low);
+    v4_transpose(high);
+    for (int l = 0; l < 4; l++) {
+        *(v4u *)(record + (size_t)(l * stride)) = (v4u)low[l];
+        *(v4u *)(record + (size_t)((l + 4) * stride)) = (v4u)high[l];
+    }
 }
 
 /* toile_atan2 of angle.h, lane by lane the same operations in the same order. */

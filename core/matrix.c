@@ -8,6 +8,22 @@
 #include "fast.h"
 #include "kernels_table.h"
 
+/* Records lie where elements were met first, blocks where rows were: a third of the time went into waiting for them. */
+TOILE_INLINE void fetch_triangle(const toile_assembly *a, int code) {
+    size_t t = (size_t)(code >> 4);
+    const double *r = a->triangle + t * TOILE_TRIANGLE_RECORD;
+    __builtin_prefetch(a->model->triangles.corner + 6 * t);
+    __builtin_prefetch(r + 6);
+    __builtin_prefetch(r + 14);
+    __builtin_prefetch(r + 22);
+}
+
+TOILE_INLINE void fetch_hinge(const toile_assembly *a, int code) {
+    const double *r = a->hinge + (size_t)(code >> 4) * TOILE_HINGE_RECORD;
+    __builtin_prefetch(r);
+    __builtin_prefetch(r + 8);
+}
+
 /* All that elements add to the diagonal block of row i. */
 TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, double B[9]) {
     const toile_pattern *p = &a->model->pattern;
@@ -15,10 +31,14 @@ TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, double B[9]) {
         add_spring(a, p->spring_code[k], 1, B);
     if (!a->model->springs_used) {
         toile_sum sum = {0};
-        for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++)
+        for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++) {
+            fetch_triangle(a, p->triangle_code[k + TOILE_CODES_AHEAD]);
             add_triangle(a, p->triangle_code[k], &sum);
-        for (int k = p->hinge_begin[i]; k < p->hinge_begin[i + 1]; k++)
+        }
+        for (int k = p->hinge_begin[i]; k < p->hinge_begin[i + 1]; k++) {
+            fetch_hinge(a, p->hinge_code[k + TOILE_CODES_AHEAD]);
             add_hinge(a, p->hinge_code[k], &sum);
+        }
         add_sum(&sum, B);
     }
 }
@@ -105,8 +125,10 @@ TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix 
 TOILE_INLINE void assemble_elements(const toile_assembly *a, int k, double O[9]) {
     const toile_pattern *p = &a->model->pattern;
     toile_sum sum = {0};
-    for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++)
+    for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++) {
+        fetch_triangle(a, p->triangle_code[t + TOILE_CODES_AHEAD]);
         add_triangle(a, p->triangle_code[t], &sum);
+    }
     if (a->fast && a->fast->core) {
         double core[9];
         memcpy(core, O, sizeof core);
@@ -114,8 +136,10 @@ TOILE_INLINE void assemble_elements(const toile_assembly *a, int k, double O[9])
         for (int c = 0; c < 9; c++)
             a->fast->core[9 * (size_t)k + (size_t)c] = (float)core[c];
     }
-    for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++)
+    for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++) {
+        fetch_hinge(a, p->hinge_code[e + TOILE_CODES_AHEAD]);
         add_hinge(a, p->hinge_code[e], &sum);
+    }
     add_sum(&sum, O);
     for (int c = 0; c < 9 && a->fast; c++)
         a->fast->off[9 * (size_t)k + (size_t)c] = (float)O[c];

@@ -1085,7 +1085,7 @@ static toile_status list_elements(toile_memory *memory, const toile_pattern *p, 
         if (pass == 0) {
             for (int b = 0; b < blocks; b++)
                 (*begin)[b + 1] += (*begin)[b];
-            *code = ints(memory, (*begin)[blocks]);
+            *code = ints(memory, (*begin)[blocks] + TOILE_CODES_AHEAD);
             if (!*code)
                 return toile_fail_memory(error, "the matrix pattern");
         }

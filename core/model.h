@@ -52,6 +52,9 @@ static inline bool toile_is_tie(const toile_springs *s, int spring) {
     return spring >= s->tie_begin && spring < s->tie_begin + s->tie_count;
 }
 
+/* Lists of elements end with so many of 0, so that assembly can fetch records ahead without looking. */
+enum { TOILE_CODES_AHEAD = 12 };
+
 /* Upper half of the block matrix, and which elements each block is made of. Block b < n is the diagonal of row b;
  * block n + k is the k-th off-diagonal. */
 typedef struct toile_pattern {

@@ -22,6 +22,10 @@
 
 static void rotate(const double *q, const double *v, double *r) {
     double t[3], s[3];
+    if (q[1] == 0 && q[2] == 0 && q[3] == 0) { /* most primitives are not turned, and are asked for every particle */
+        memmove(r, v, 3 * sizeof *r);
+        return;
+    }
     cross(q + 1, v, t);
     for (int k = 0; k < 3; k++)
         t[k] = 2 * t[k];

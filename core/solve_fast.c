@@ -24,6 +24,46 @@ static double largest(const toile_fast_job *job, const toile_pattern *pattern, c
     return most;
 }
 
+/* ---- vectors of a chunk's rows ---- */
+
+typedef struct chunk {
+    size_t begin, count; /* numbers, four for each row */
+} chunk;
+
+TOILE_INLINE chunk chunk_of(const toile_pattern *pattern, int c) {
+    size_t begin = 4 * (size_t)pattern->chunk_begin[c];
+    return (chunk){begin, 4 * (size_t)pattern->chunk_begin[c + 1] - begin};
+}
+
+/* Four rows at a time: sums of one alone would wait for each other. */
+TOILE_INLINE float chunk_dot(chunk c, const float *a, const float *b) {
+    f8 sum[2] = {{0}, {0}};
+    size_t i = c.begin, end = c.begin + c.count;
+    for (; i + 16 <= end; i += 16) {
+        sum[0] += f8_loose(a + i) * f8_loose(b + i);
+        sum[1] += f8_loose(a + i + 8) * f8_loose(b + i + 8);
+    }
+    f4 rest = f8_fold(sum[0] + sum[1]);
+    for (; i < end; i += 4)
+        rest += f4_load(a + i) * f4_load(b + i);
+    return f4_sum(rest);
+}
+
+/* e += alpha p, r -= alpha s, and a copy of r in q. */
+TOILE_INLINE void chunk_advance(chunk c, float alpha, const float *restrict p, const float *restrict s, float *restrict e,
+                                float *restrict r, float *restrict q) {
+    for (size_t i = c.begin; i < c.begin + c.count; i++) {
+        e[i] += alpha * p[i];
+        q[i] = r[i] -= alpha * s[i];
+    }
+}
+
+/* p = q + beta p */
+TOILE_INLINE void chunk_turn(chunk c, float beta, const float *restrict q, float *restrict p) {
+    for (size_t i = c.begin; i < c.begin + c.count; i++)
+        p[i] = q[i] + beta * p[i];
+}
+
 void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
     toile_fast *f = job->fast;
     const toile_pattern *pattern = job->pattern;
@@ -61,12 +101,9 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
         FOR_MY_CHUNKS(c) {
             add_shifts(f, pattern, c, q);
             filter_single(constraints, c, q);
-            f4 sum = f4_set(0);
-            FOR_ROWS(c, i) {
-                f4_store(p + i, f4_load(q + i));
-                sum += f4_load(q + i) * f4_load(r + i);
-            }
-            sum_a[c] = f4_sum(sum);
+            chunk own = chunk_of(pattern, c);
+            memcpy(p + own.begin, q + own.begin, own.count * sizeof *p);
+            sum_a[c] = chunk_dot(own, q, r);
         }
         toile_barrier_wait(&barrier);
         double delta = sum_chunks(sum_a, chunks);
@@ -85,14 +122,9 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
                 if (job->couplings)
                     toile_couplings_add_rows_single(job->couplings, c, p, s);
                 filter_single(constraints, c, s);
-                f4 sum = f4_set(0), with_b = sum;
-                FOR_ROWS(c, i) {
-                    f4 pi = f4_load(p + i);
-                    sum += pi * f4_load(s + i);
-                    with_b += pi * f4_load(f->b + i);
-                }
-                sum_c[c] = f4_sum(sum);
-                sum_e[c] = f4_sum(with_b);
+                chunk own = chunk_of(pattern, c);
+                sum_c[c] = chunk_dot(own, p, s);
+                sum_e[c] = chunk_dot(own, p, f->b);
             }
             toile_barrier_wait(&barrier);
             double curvature = sum_chunks(sum_c, chunks);
@@ -100,17 +132,12 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             sound = curvature > 0;
             if (!sound)
                 break;
-            f4 alpha = f4_set((float)(delta / curvature));
+            float alpha = (float)(delta / curvature);
             good = toile_stop_step(&stop, delta / curvature, delta, sum_chunks(sum_e, chunks));
             gained += delta / curvature * delta;
             good = good && ROUNDING * ROUNDING * gained <= stop.tolerance2 * stop.energy;
             done = good || (stop.count >= TOILE_STOP_LEAST && stop.error2 <= job->reduction * job->reduction * gained);
-            FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {
-                f4_store(e + i, f4_load(e + i) + alpha * f4_load(p + i));
-                f4 ri = f4_load(r + i) - alpha * f4_load(s + i);
-                f4_store(r + i, ri);
-                f4_store(q + i, ri);
-            }
+            FOR_MY_CHUNKS(c) chunk_advance(chunk_of(pattern, c), alpha, p, s, e, r, q);
             toile_barrier_wait(&barrier);
             if (done)
                 break;
@@ -119,16 +146,13 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             FOR_MY_CHUNKS(c) {
                 add_shifts(f, pattern, c, q);
                 filter_single(constraints, c, q);
-                f4 sum = f4_set(0);
-                FOR_ROWS(c, i) sum += f4_load(q + i) * f4_load(r + i);
-                sum_d[c] = f4_sum(sum);
+                sum_d[c] = chunk_dot(chunk_of(pattern, c), q, r);
             }
             toile_barrier_wait(&barrier);
             double last = delta;
             delta = sum_chunks(sum_d, chunks);
             sound = delta > 0;
-            f4 beta = f4_set((float)(delta / last));
-            FOR_MY_CHUNKS(c) FOR_ROWS(c, i) f4_store(p + i, f4_load(q + i) + beta * f4_load(p + i));
+            FOR_MY_CHUNKS(c) chunk_turn(chunk_of(pattern, c), (float)(delta / last), q, p);
             toile_barrier_wait(&barrier);
         }
         FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {

@@ -5,6 +5,11 @@
 #include "solve_linear.h"
 #include "world.h"
 
+/* What a solve takes from the table of its instruction set. */
+void toile_coarse_factor_sse2(toile_coarse *c);
+void toile_coarse_restrict_sse2(const toile_coarse *c, const float *r, int from, int to);
+void toile_coarse_solve_sse2(const toile_coarse *c);
+
 /* Sheets of n x n beside each other, pinned at their first row or all over, after some frames. */
 static toile_world *build(const char *model, int n, int sheets, bool all_pinned, int frames) {
     toile_world *w = NULL;
@@ -98,8 +103,8 @@ static void system_of_patches(const char *model, bool all_pinned) {
     }
     for (size_t i = 0; i < rows; i++)
         r[i] = (float)y[i];
-    toile_coarse_restrict(c, r, 0, c->count);
-    toile_coarse_solve(c);
+    toile_coarse_restrict_sse2(c, r, 0, c->count);
+    toile_coarse_solve_sse2(c);
     for (int i = 0; i < n; i++)
         worst = fmax(worst, fabs(c->shift[4 * (i / 3) + i % 3] - answer[i]));
     CHECK(worst < 1e-3, "%s: off by %g", model, worst); /* the right side is in single precision */
@@ -122,13 +127,13 @@ static void breakdown(void) {
     toile_coarse *c = coarse_of(w);
     double kept = c->pair[0];
     c->pair[0] = NAN;
-    toile_coarse_factor(c);
+    toile_coarse_factor_sse2(c);
     CHECK(!c->sound, "a factor of NaN");
     c->pair[0] = -kept;
-    toile_coarse_factor(c);
+    toile_coarse_factor_sse2(c);
     CHECK(!c->sound, "a factor of what is not definite");
     c->pair[0] = kept;
-    toile_coarse_factor(c);
+    toile_coarse_factor_sse2(c);
     CHECK(c->sound, "and back");
     toile_destroy(w);
 }
