@@ -30,10 +30,9 @@
  * than this is not found (m). */
 #define REACH 0.05
 
-/* Shares of the speed with which a particle is taken out of a solid, while cloth is pinched (pinch.c): if a neighbour is, and if its
- * triangles cross solids. At full speed, 2 m/s, edges of R10b were torn to twice their length. */
+/* Share of the speed with which a particle is taken out of a solid if a neighbour is pinched (pinch.c). At full speed, 2 m/s, edges of
+ * R10b were torn to twice their length. */
 #define SLOWEST 0.05
-#define SLOWER 0.25
 
 /* Drag of gripping, in masses per time_step: chosen on the strip over a cylinder; 1 and 2 did as well. */
 #define GRIP 3
@@ -121,9 +120,7 @@ static bool nearest_solid(const toile_sim *sim, int i, const double *p, double w
 
 /* How fast particle i is taken out of a solid, m/s. */
 static double way_out(const toile_sim *sim, int i) {
-    bool pinched = sim->work.riders > 0, tangled = pinched && sim->self.on && sim->self.tangled[i] & TOILE_TANGLED_SOLID;
-    double usual = sim->settings->contact_correction_speed;
-    return usual * (pinched && toile_beside_rider(sim, i) ? SLOWEST : tangled ? SLOWER : 1);
+    return sim->settings->contact_correction_speed * (toile_beside_rider(sim, i) ? SLOWEST : 1);
 }
 
 /* The way that a held particle has to go along the normal, beside the surface's, m. */
@@ -300,14 +297,31 @@ static bool thrown_back(const toile_sim *sim, int i) {
     return (found->mode == TOILE_TOUCH_SLIDE || found->mode == TOILE_TOUCH_GRIP) && after < -fmax(before, 0) - unit * BACK;
 }
 
+/* What was thrown back is not held fast: a constraint takes any force, and taut cloth that was held anew in every step stretched to
+ * twice its length over an armpit, by ten times what friction allows. It is dragged, in the system, with its friction at the
+ * slip it was thrown with. */
+static void drag_thrown(const toile_sim *sim, int i) {
+    toile_found *found = &sim->work.found[i];
+    const toile_solid *solid = &sim->solids[found->solid];
+    const double *next = sim->work.next_v + 4 * (size_t)i;
+    double slip[3], away = 0;
+    for (int k = 0; k < 3; k++)
+        away += (next[k] - found->surface[k]) * found->normal[k];
+    for (int k = 0; k < 3; k++)
+        slip[k] = next[k] - found->surface[k] - away * found->normal[k];
+    double limit = solid->friction_kinetic * sim->model->friction[i] * found->force;
+    found->mode = TOILE_TOUCH_GRIP;
+    found->turning = limit / fmax(sqrt(dot(slip, slip)), GRIP_SPEED);
+    memset(found->direction, 0, sizeof found->direction);
+    memset(sim->work.friction + 4 * (size_t)i, 0, 4 * sizeof(double));
+}
+
 bool toile_hold_thrown(toile_sim *sim) {
-    toile_work *w = &sim->work;
     int thrown = 0;
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1) reduction(+ : thrown)
     for (int i = 0; i < sim->model->particle_count; i++)
-        if (w->found[i].solid >= 0 && thrown_back(sim, i)) {
-            w->found[i].mode = TOILE_TOUCH_STICK;
-            memset(w->friction + 4 * (size_t)i, 0, 4 * sizeof(double));
+        if (sim->work.found[i].solid >= 0 && thrown_back(sim, i)) {
+            drag_thrown(sim, i);
             thrown++;
         }
     return thrown > 0;

@@ -177,8 +177,8 @@ int toile_sim_penetrations(const toile_sim *sim, double *deepest);
 /* contact.c: moves the solids to the step's end, finds contacts, and sets constraints, y and friction. */
 void toile_find_contacts(toile_sim *sim, double h);
 void toile_set_constraints(toile_sim *sim, double h);
-/* After a solve: friction stops what slides and does no more. Particles that it has thrown back are held where they are for this
- * step. True if there were any: then the step has to be solved again. */
+/* After a solve: friction stops what slides and does no more. For particles that it has thrown back it becomes drag for this step
+ * (contact.c); true if there are any: solve again. */
 bool toile_hold_thrown(toile_sim *sim);
 /* After a solve: free particles that the candidate puts inside a solid get a contact. True if there were any: then the
  * step has to be solved again. */

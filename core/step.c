@@ -191,7 +191,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
     toile_self_look(sim);
     toile_pinch_find(sim, h);
     toile_self_find(sim, h, scheme.procedure == TOILE_LINEAR);
-    toile_tangle_pull(sim, h);
+    toile_tangle_pull(sim, h, scheme.procedure == TOILE_LINEAR);
     end_stage(sim, STAGE_SELF, &clock);
     toile_guess(sim, &scheme);
     verdict v;

@@ -5,10 +5,15 @@
  * Where it is, because the two are garments of different layers, they are pulled to their sides instead, the upper one away from the
  * body: else a shirt that starts with most of it outside of its jacket would end over it.
  *
+ * Against a solid that has an outside the right side is known too, and taut cloth presses a ridge of it through with far more than any
+ * pull that does no harm: where no particle is inside, crossings stayed for good. There the two are pressed apart in the system, as
+ * other contacts are (press.h), outwards from the solid's face; but not beside what rides with it (pinch.h), which has to stay.
+ *
  * The pull is a force that brings a particle to a speed and not beyond, so that it cannot explode; particles inside a
  * solid are brought out by contact.c besides. */
 #include "tangle.h"
 
+#include "press.h"
 #include "sim.h"
 #include "vec3.h"
 
@@ -125,8 +130,49 @@ static bool rides_with_solid(const toile_sim *sim, const int *cloth, const int *
     return solid[0] >= n && cloth[0] < n && (toile_rides(sim, cloth[0]) || toile_rides(sim, cloth[1]) || toile_rides(sim, cloth[2]));
 }
 
+/* How deep cloth counts as pressed through, in its edges: decides how fast it comes out. */
+#define THROUGH 0.5
+
+/* Is the outside of a triangle's solid known? */
+static bool has_outside(const toile_sim *sim, const int *triangle) {
+    const toile_skin *skin = &sim->self.skin;
+    if (triangle[0] < skin->cloth_points)
+        return false;
+    const toile_solid *solid = &sim->solids[skin->solids[skin->solid_of[triangle[0]]].solid];
+    return solid->closed && solid->side == TOILE_SOLID_OUTSIDE;
+}
+
+/* Presses cloth outwards where an edge passes through a triangle, one of which is a solid's; `outward` is the normal of its face.
+ * Of its points only the heaviest count: they say how it moves. */
+static void press_out(toile_sim *sim, const int edge[2], double share, const int *triangle, const double weight[3],
+                      const double outward[3], double h) {
+    const toile_skin *skin = &sim->self.skin;
+    bool cloth_edge = edge[0] < skin->cloth_points;
+    double along[2] = {1 - share, share}, turn = cloth_edge ? 1 : -1;
+    toile_press press = {.gap = -THROUGH * skin->mean_edge[cloth_edge ? edge[0] : triangle[0]]};
+    if (cloth_edge) {
+        int light = weight[0] < weight[1] ? (weight[0] < weight[2] ? 0 : 2) : weight[1] < weight[2] ? 1 : 2;
+        int p = (light + 1) % 3, q = (light + 2) % 3;
+        double sum = weight[p] + weight[q];
+        press.pair = (toile_pair){.key = (uint64_t)1 << 62, .point = {edge[0], edge[1], triangle[p], triangle[q]}};
+        memcpy(press.weight, (double[]){along[0], along[1], -weight[p] / sum, -weight[q] / sum}, sizeof press.weight);
+    } else {
+        press.pair = (toile_pair){.key = 0, .point = {edge[share > 0.5], triangle[0], triangle[1], triangle[2]}};
+        memcpy(press.weight, (double[]){1, -weight[0], -weight[1], -weight[2]}, sizeof press.weight);
+    }
+    for (int k = 0; k < 3; k++)
+        press.normal[k] = turn * outward[k];
+    if (!toile_press_apart(sim, &press, sim->state.v, h))
+        toile_fail_memory(&sim->trouble, "cloth that crosses a solid");
+}
+
+/* Is any corner of a triangle beside cloth that rides? */
+static bool beside_rider(const toile_sim *sim, const int *triangle) {
+    return toile_beside_rider(sim, triangle[0]) || toile_beside_rider(sim, triangle[1]) || toile_beside_rider(sim, triangle[2]);
+}
+
 /* Edges of triangle a that pass through triangle b. */
-static void add_edges(toile_sim *sim, int a, int b) {
+static void add_edges(toile_sim *sim, int a, int b, double h, bool linear) {
     const toile_skin *skin = &sim->self.skin;
     const int *mine = skin->triangle + 3 * a, *its = skin->triangle + 3 * b;
     const double *s[3], *t[3];
@@ -140,10 +186,16 @@ static void add_edges(toile_sim *sim, int a, int b) {
     int upper = upper_of(sim, mine[0], its[0]);
     if (rides_with_solid(sim, mine, its) || rides_with_solid(sim, its, mine))
         return;
+    const int *cloth = mine[0] < skin->cloth_points ? mine : its;
+    bool out = linear && (has_outside(sim, mine) || has_outside(sim, its)) && !beside_rider(sim, cloth);
     for (int i = 0; i < 3; i++) {
         int j = (i + 1) % 3;
         if (!passes(s[i], s[j], t, n_b, &share, weight))
             continue;
+        if (out) {
+            press_out(sim, (int[]){mine[i], mine[j]}, share, its, weight, cloth == mine ? n_b : n_a, h);
+            continue;
+        }
         double e[3], inward[3], r[3], way[3];
         sub(s[j], s[i], e), sub(s[(i + 2) % 3], s[i], inward);
         normalise(e);
@@ -170,7 +222,7 @@ static void add_edges(toile_sim *sim, int a, int b) {
     }
 }
 
-void toile_tangle_pull(toile_sim *sim, double h) {
+void toile_tangle_pull(toile_sim *sim, double h, bool linear) {
     toile_tangle *t = &sim->tangle;
     size_t n = (size_t)sim->model->particle_count;
     if (!sim->self.on || t->crossing.count == 0)
@@ -182,9 +234,11 @@ void toile_tangle_pull(toile_sim *sim, double h) {
     memset(t->pull, 0, 4 * n * sizeof *t->pull);
     for (int i = 0; i < t->crossing.count; i++) {
         int a = (int)(t->crossing.pair[i].key >> 31 & 0x7fffffff), b = (int)(t->crossing.pair[i].key & 0x7fffffff);
-        add_edges(sim, a, b);
-        add_edges(sim, b, a);
+        add_edges(sim, a, b, h, linear);
+        add_edges(sim, b, a, h, linear);
     }
+    if (linear)
+        toile_press_sort(sim);
     for (size_t i = 0; i < n; i++) {
         double *pull = t->pull + 4 * i;
         const double *v = sim->state.v + 4 * i;

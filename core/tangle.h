@@ -14,8 +14,9 @@ typedef struct toile_tangle {
 
 /* Takes over the crossings that the last search found: its end has become the state. */
 void toile_tangle_keep(struct toile_sim *sim);
-/* Adds the pull to the forces of a step. */
-void toile_tangle_pull(struct toile_sim *sim, double h);
+/* Adds the pull to the forces of a step, and what it presses to its couplings, if it is one of a linear system. After
+ * toile_self_find. */
+void toile_tangle_pull(struct toile_sim *sim, double h, bool linear);
 void toile_tangle_free(struct toile_sim *sim);
 
 #endif
