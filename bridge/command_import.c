@@ -35,6 +35,7 @@ enum { FPS = 24, FIRST = 1, TUBES = 25, SEWN = 49, WEIGHT = 61, SHRUNK = 73, JOI
 /* N m. Panels are as stiff as card until they are sewn: soft ones crumple where seams meet and are gathered, and a fold is caught in an
  * armpit for good. A tunic with puffed sleeves at 2 cm has 13 stitches open as soft as it is, 6 with a tenth of this, none with this. */
 #define SEWN_BEND 6e-3
+#define BAND 0.12                       /* m; cuffs, collars and waistbands are not higher */
 
 typedef struct import {
     toile_memory memory;
@@ -361,13 +362,25 @@ static bool is_one_line(const import *in, const toile_pattern_seam *a, const toi
     return true;
 }
 
-/* Is the seam a dart, or one of two or more that make a tube of their panels? */
+/* From end to end, m. */
+static double length_of(const import *in, const toile_pattern_side *side) {
+    const toile_pattern_panel *p = &in->read.panels[side->panel];
+    const double *a = p->edges[side->edge].curve.from, *b = p->edges[(side->edge + 1) % p->loop_sizes[0]].curve.from;
+    return hypot(b[0] - a[0], b[1] - a[1]);
+}
+
+/* Is the seam a dart, or one of two or more that make a tube of their panels? Bands are not meant: a cuff that is closed where it starts,
+ * around the hand, does not go back to the wrist. */
 static bool closes_tube(const import *in, int seam) {
     const toile_pattern_seam *s = &in->read.seams[seam];
-    bool tube = s->sides[0]->panel == s->sides[1]->panel;
-    for (int i = 0; i < in->read.pattern.seam_count && !tube; i++)
-        tube = i != seam && same_panels(s, &in->read.seams[i]) && !is_one_line(in, s, &in->read.seams[i]);
-    return tube;
+    bool dart = s->sides[0]->panel == s->sides[1]->panel, tube = false;
+    double longest = length_of(in, s->sides[0]);
+    for (int i = 0; i < in->read.pattern.seam_count && !dart; i++)
+        if (i != seam && same_panels(s, &in->read.seams[i])) {
+            longest = fmax(longest, length_of(in, in->read.seams[i].sides[0]));
+            tube = tube || !is_one_line(in, s, &in->read.seams[i]);
+        }
+    return dart || (tube && longest > BAND);
 }
 
 /* Frames in which a seam is sewn. */

@@ -187,7 +187,7 @@ def test_import_starts_outside_and_is_the_same_twice(folder):
 
 
 def test_tubes_are_closed_first_and_stiff(folder):
-    """A skirt on a waistband: the sides of both are sewn before the two are joined, and panels are stiff until then."""
+    """A skirt on a waistband: its sides are sewn before the two are joined, the band's with that, and panels are stiff until then."""
     made = tube()
     panels, stitches = made["pattern"]["panels"], made["pattern"]["stitches"]
     for panel in list(panels.values()):
@@ -203,8 +203,8 @@ def test_tubes_are_closed_first_and_stiff(folder):
                  [{"panel": "band_back", "edge": 2}, {"panel": "back", "edge": 1}]]
     garment = imported(folder, made, "--edge-length", "0.05")[1]["garments"][0]
     frames = [s["frames"] for s in garment["seams"]]
-    assert frames[0] == frames[1] == frames[2] == frames[3] and frames[4] == frames[5], frames
-    assert frames[4][0] >= frames[0][1], "joined when they are closed"
+    assert frames[0] == frames[1] and frames[2] == frames[3] == frames[4] == frames[5], frames
+    assert frames[4][0] >= frames[0][1], "joined when it is closed"
     for name in ("bend_warp", "bend_weft"):
         (stiff,) = [m for m in garment["maps"] if m["property"] == name]
         assert stiff["value"] > 100 and stiff["keys"][-1]["value"] == 0, stiff
