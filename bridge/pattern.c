@@ -428,7 +428,7 @@ static toile_status turn_panels(maker *m) {
                     m->where->seam = s;
                     status = toile_fail(m->error, TOILE_INVALID,
                                         "%s: %s would be joined right side to wrong side with %s, as on a strip with a "
-                                        "half turn; change \"reverse\" there",
+                                        "half turn; turn one of them around (\"reverse\", \"right_wrong\" in GarmentCode's files)",
                                         label_of_seam(m, s).text,
                                         label_of(m, (int)(edge_of_side(m, side) - m->edges)).text,
                                         label_of(m, (int)(edge_of_side(m, first) - m->edges)).text);

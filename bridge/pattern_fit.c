@@ -20,8 +20,9 @@ enum { RADIUS_COUNT = sizeof RADII / sizeof *RADII };
 #define MOVE_MOST 0.3               /* m, along the panel's normal */
 #define SLIDE_MOST 0.25             /* m, in the panel's plane */
 #define MOVE_STEP 0.01
+#define ACROSS_STEP 0.03            /* m, of the ways that are tried for two panels that an arm leaves */
 #define NEAR 0.01                   /* m; a stitch this short is as good as closed */
-#define THROUGH 4.0                 /* weight of the way inside the body beside the way itself */
+#define THROUGH 12.0                 /* weight of the way inside the body beside the way itself */
 #define OVERLAP 2.0                 /* weight of a way between edges that lie over each other's panels: sewn, they would cross */
 #define STAY 0.05                   /* weight of having moved, for every stitch of the panel */
 #define STRAY 0.5                   /* m for every stitch of a panel that has left its part of the body */
@@ -157,7 +158,7 @@ static bool is_overlapping(const fitter *f, const group *g, const toile_stitch *
     return from_a > 0.3 * sqrt(in_a * length) && from_b > 0.3 * sqrt(in_b * length);
 }
 
-/* Of all stitches between the group and the rest; of one panel also those within it, which bending changes. */
+/* Of all stitches of the group. Those within it change, too: one panel is bent, and two may leave what is between them. */
 static double seam_cost(const fitter *f, const group *g) {
     double sum = 0;
     bool pair = g->panels[0] != g->panels[1];
@@ -165,8 +166,8 @@ static double seam_cost(const fitter *f, const group *g) {
         for (int i = f->of_panel.begin[g->panels[n]]; i < f->of_panel.begin[g->panels[n] + 1]; i++) {
             const toile_stitch *s = &f->mesh.stitches[f->of_panel.items[i]];
             double a[3], b[3];
-            if (pair && in_group(g, f->vertex_panel[s->a]) && in_group(g, f->vertex_panel[s->b]))
-                continue;
+            if (n == 1 && in_group(g, f->vertex_panel[s->a]) && in_group(g, f->vertex_panel[s->b]))
+                continue; /* counted already */
             vertex_at(f, g, s->a, a);
             vertex_at(f, g, s->b, b);
             sum += way_cost(f, a, b) * (is_overlapping(f, g, s, a, b) ? 1 + OVERLAP : 1);
@@ -440,44 +441,89 @@ static double pair_cost(const fitter *f, const group *g) {
     return cost;
 }
 
-/* Two panels that are sewn to each other, such as the halves of a sleeve, together: neither would leave the other. */
+/* Moves both if nothing is in the way but each other: they do not come nearer. */
+static toile_status move_pair(fitter *f, const group *g, bool *done, toile_error *error) {
+    int a = g->panels[0], b = g->panels[1];
+    bool free = true;
+    toile_status status = TOILE_OK;
+    toile_surface *moved[2] = {NULL, NULL}, *old[2] = {f->surfaces[a], f->surfaces[b]};
+    f->surfaces[a] = f->surfaces[b] = NULL;
+    for (int n = 0; n < 2 && status == TOILE_OK; n++) {
+        int panel = g->panels[n], count = count_of(f, panel);
+        const double *x = f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[panel];
+        for (int i = 0; i < 3 * count; i++)
+            f->trial[i] = x[i] + g->move[i % 3];
+        status = make_surface(f, panel, f->trial, &moved[n], error);
+        free = free && status == TOILE_OK && crossings(f, panel, moved[n]) == 0;
+    }
+    for (int n = 0; n < 2; n++) {
+        int panel = g->panels[n];
+        double *x = f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[panel];
+        f->surfaces[panel] = free ? moved[n] : old[n];
+        toile_surface_free(free ? old[n] : moved[n]);
+        for (int i = 0; free && i < 3 * count_of(f, panel); i++)
+            x[i] += g->move[i % 3];
+        for (int k = 0; free && k < 3; k++)
+            f->panels[panel].pose.position[k] += g->move[k];
+    }
+    *done = free;
+    return status;
+}
+
+static bool is_clear(const fitter *f, const group *g) {
+    bool clear = true;
+    for (int n = 0; n < 2; n++)
+        clear = clear && clearance(f, f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[g->panels[n]], count_of(f, g->panels[n]),
+                                   g->move, f->margin) >= f->margin;
+    return clear;
+}
+
+/* Does a way between the two go through the body? */
+static bool is_pierced(const fitter *f, const group *g) {
+    for (int i = f->of_panel.begin[g->panels[0]]; i < f->of_panel.begin[g->panels[0] + 1]; i++) {
+        const toile_stitch *s = &f->mesh.stitches[f->of_panel.items[i]];
+        const double *a = f->mesh.positions + 3 * (size_t)s->a, *b = f->mesh.positions + 3 * (size_t)s->b;
+        double length2 = NEAR * NEAR;
+        for (int k = 0; k < 3; k++)
+            length2 += (b[k] - a[k]) * (b[k] - a[k]);
+        if (in_group(g, f->vertex_panel[s->a]) && in_group(g, f->vertex_panel[s->b]) && way_cost(f, a, b) > 1.01 * sqrt(length2))
+            return true;
+    }
+    return false;
+}
+
+/* Two panels that are sewn to each other, such as the halves of a sleeve, together: neither would leave the other. The way to what they
+ * are sewn to; and where an arm would leave them through a seam, all ways in the plane of the first. */
 static toile_status fit_pair(fitter *f, int a, int b, toile_error *error) {
+    enum { ACROSS = 9, MOVES = SLIDES + ACROSS * ACROSS };
+    double moves[MOVES][3], costs[MOVES], way[3], axes[2][3];
     group g = {{a, b}, NULL, {0, 0, 0}};
-    double way[3], before = pair_cost(f, &g);
+    double before = pair_cost(f, &g);
+    int count = SLIDES;
     mean_way(f, &g, way);
     double far = sqrt(dot3(way, way)), most = far > SLIDE_MOST ? SLIDE_MOST / far : 1;
+    for (int i = 0; i < 3 * SLIDES; i++)
+        moves[i / 3][i % 3] = way[i % 3] * most * (SLIDES - i / 3) / SLIDES;
+    toile_pose_turn(&f->panels[a].pose, (double[3]){1, 0, 0}, axes[0]);
+    toile_pose_turn(&f->panels[a].pose, (double[3]){0, 1, 0}, axes[1]);
+    if (is_pierced(f, &g))
+        for (int i = 0; i < ACROSS * ACROSS; i++, count++)
+            for (int k = 0; k < 3; k++)
+                moves[count][k] = ACROSS_STEP * ((i % ACROSS - ACROSS / 2) * axes[0][k] + (i / ACROSS - ACROSS / 2) * axes[1][k]);
+    for (int i = 0; i < count; i++) {
+        memcpy(g.move, moves[i], sizeof g.move);
+        costs[i] = is_clear(f, &g) ? pair_cost(f, &g) : INFINITY;
+    }
     toile_status status = TOILE_OK;
-    for (int part = SLIDES; part > 0 && status == TOILE_OK; part--) {
-        bool free = true;
-        toile_surface *moved[2] = {NULL, NULL}, *old[2] = {f->surfaces[a], f->surfaces[b]};
-        for (int k = 0; k < 3; k++)
-            g.move[k] = way[k] * most * part / SLIDES;
-        for (int n = 0; n < 2; n++)
-            free = free && clearance(f, f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[g.panels[n]], count_of(f, g.panels[n]),
-                                     g.move, f->margin) >= f->margin;
-        if (!free || pair_cost(f, &g) > 0.98 * before)
-            continue;
-        f->surfaces[a] = f->surfaces[b] = NULL; /* they do not come nearer to each other */
-        for (int n = 0; n < 2 && status == TOILE_OK; n++) {
-            int panel = g.panels[n], count = count_of(f, panel);
-            const double *x = f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[panel];
-            for (int i = 0; i < 3 * count; i++)
-                f->trial[i] = x[i] + g.move[i % 3];
-            status = make_surface(f, panel, f->trial, &moved[n], error);
-            free = free && status == TOILE_OK && crossings(f, panel, moved[n]) == 0;
-        }
-        for (int n = 0; n < 2; n++) {
-            int panel = g.panels[n];
-            double *x = f->mesh.positions + 3 * (size_t)f->mesh.panel_begin[panel];
-            f->surfaces[panel] = free ? moved[n] : old[n];
-            toile_surface_free(free ? old[n] : moved[n]);
-            for (int i = 0; free && i < 3 * count_of(f, panel); i++)
-                x[i] += g.move[i % 3];
-            for (int k = 0; free && k < 3; k++)
-                f->panels[panel].pose.position[k] += g.move[k];
-        }
-        if (free)
+    for (bool done = false; !done && status == TOILE_OK;) {
+        int best = 0;
+        for (int i = 1; i < count; i++)
+            best = costs[i] < costs[best] ? i : best;
+        if (!(costs[best] <= 0.98 * before))
             break;
+        memcpy(g.move, moves[best], sizeof g.move);
+        costs[best] = INFINITY;
+        status = move_pair(f, &g, &done, error);
     }
     return status;
 }

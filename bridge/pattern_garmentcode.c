@@ -103,9 +103,10 @@ static toile_status read_curve(const reader *r, const char *panel, int edge, con
                 : type && strcmp(type, "quadratic") == 0 ? 1
                 : type && strcmp(type, "cubic") == 0     ? 2
                                                          : 0;
+    if (!type)
+        return REFUSE("panel \"%.64s\", edge %d: \"curvature\" is {\"type\": name, \"params\": [...]}", panel, edge);
     if (count == 0)
-        return REFUSE("panel \"%.64s\", edge %d: curvature \"%.32s\" is not known; quadratic, cubic and circle are", panel, edge,
-                      type ? type : "");
+        return REFUSE("panel \"%.64s\", edge %d: curvature \"%.32s\" is not known; quadratic, cubic and circle are", panel, edge, type);
     if (type[0] != 'o' && json_array_size(params) != (size_t)count)
         return REFUSE("panel \"%.64s\", edge %d: a %s curve has %d control points, found %zu", panel, edge, type, count,
                       json_array_size(params));
@@ -287,11 +288,13 @@ static toile_status read_stitches(const reader *r, const json_t *stitches) {
     static const char *const KNOWN[] = {"panel", "edge", NULL};
     toile_garmentcode *to = r->to;
     size_t count = json_array_size(stitches);
+    if (stitches && !json_is_array(stitches))
+        return REFUSE("\"pattern\".\"stitches\" is no list; use [[{\"panel\": name, \"edge\": number}, {...}], ...]");
     to->seams = toile_alloc(r->memory, count, sizeof *to->seams);
     to->sides = toile_alloc(r->memory, count, 2 * sizeof *to->sides);
     if (!to->seams || !to->sides)
         return no_memory(r);
-    if (!json_is_array(stitches))
+    if (!stitches)
         warn(r, "the pattern has no \"stitches\": nothing will be sewn");
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(stitches, i);
@@ -319,8 +322,11 @@ static toile_status read_stitches(const reader *r, const json_t *stitches) {
         }
         bool *first = &r->sewn[r->edge_base[sides[0].panel] + sides[0].edge];
         bool *second = &r->sewn[r->edge_base[sides[1].panel] + sides[1].edge];
-        if (*first || *second || first == second) {
-            const toile_pattern_side *twice = *first || first == second ? &sides[0] : &sides[1];
+        if (first == second)
+            return REFUSE("stitch %zu: joins edge %d of panel \"%.64s\" to itself; it joins two edges", i, sides[0].edge,
+                          to->panels[sides[0].panel].name);
+        if (*first || *second) {
+            const toile_pattern_side *twice = *first ? &sides[0] : &sides[1];
             warn(r, "stitch %zu: edge %d of panel \"%.64s\" is already sewn to another; three layers in one seam are not "
                     "possible, this stitch is left out",
                  i, twice->edge, to->panels[twice->panel].name);
@@ -347,7 +353,9 @@ static toile_status read_properties(reader *r, const json_t *properties) {
     double value = 100;
     if (units) {
         value = json_number_value(units);
-        if (!json_is_number(units) || !(value >= 0.001 && value <= 1e6))
+        if (!json_is_number(units))
+            return REFUSE("\"units_in_meter\" is no number; use how many units of the file are a metre, 100 for centimetres");
+        if (!(value >= 0.001 && value <= 1e6))
             return REFUSE("\"units_in_meter\" is %g; use how many units of the file are a metre, 100 for centimetres", value);
     } else {
         warn(r, "the file does not say \"units_in_meter\"; centimetres are taken");

@@ -145,6 +145,7 @@ typedef struct toile_sim {
     const toile_garment *garments;
     int garment_count, stitch_count;
     unsigned char *welded, *next_welded; /* stitches over all garments, (stitch_count) */
+    unsigned char *corner;               /* which of them are where seams meet, (stitch_count) */
     bool maps_changed;
     int panel_count;                     /* of all garments */
     double *pressure_from, *pressure_to; /* at the frame's begin and end, N/m^2, (panel_count) */

@@ -20,6 +20,9 @@
  * stands for, from 1 to 2 s after its time. 3 of 202 stitches at the crotch of trousers stayed open by 0.5 to 3.6 mm. */
 #define LATE_SHARE 0.25
 #define LATE_FROM 1.0
+/* Where seams meet, as in an armpit, four or more layers hold each other apart; what is sewn around such a point first closes it in, and
+ * it stays open. So it comes first: so much of the seam a stitch stands for, which is half an edge at a seam's end. */
+#define CORNER_SHARE 0.5
 
 /* ---- which stitches ---- */
 
@@ -34,18 +37,18 @@ static double gap_of(const toile_sim *sim, int a, int b) {
 }
 
 /* How near a pair has met that was to be sewn `late` seconds ago. */
-static double near_enough(double length, double late) {
-    double met = fmin(MET_SHARE * length, MET_MOST);
-    return met + (LATE_SHARE * length - met) * fmin(fmax(late - LATE_FROM, 0), 1);
+static double near_enough(double length, double late, bool corner) {
+    double met = corner ? CORNER_SHARE * length : fmin(MET_SHARE * length, MET_MOST);
+    return met + fmax(LATE_SHARE * length - met, 0) * fmin(fmax(late - LATE_FROM, 0), 1);
 }
 
 /* What the stitch is to be in the frame that begins now. */
-static unsigned char due_flags(const toile_sim *sim, const toile_seam *seam, unsigned char flags, double gap, double length) {
+static unsigned char due_flags(const toile_sim *sim, const toile_seam *seam, unsigned char flags, double gap, double length, bool corner) {
     double time = sim->state.time + 1e-9, late = time - (sim->begin_time + seam->begin + seam->duration);
     if (time >= seam->release)
         return 0;
     if (late >= 0)
-        flags |= TOILE_STITCH_GATHERED | (gap <= near_enough(length, late) ? TOILE_STITCH_WELDED : 0);
+        flags |= TOILE_STITCH_GATHERED | (gap <= near_enough(length, late, corner) ? TOILE_STITCH_WELDED : 0);
     return flags;
 }
 
@@ -263,7 +266,8 @@ toile_status toile_sim_sew(toile_sim *sim, toile_error *error) {
         for (int i = 0; i < sim->garments[g].stitch_count; i++, stitch++) {
             const toile_stitch *s = &sim->garments[g].stitches[i];
             unsigned char due = due_flags(sim, &sim->garments[g].seams[s->seam], sim->welded[stitch],
-                                          gap_of(sim, base + s->a, base + s->b), sim->garments[g].stitch_lengths[i]);
+                                          gap_of(sim, base + s->a, base + s->b), sim->garments[g].stitch_lengths[i],
+                                          sim->corner[stitch]);
             welds = welds || due & ~sim->welded[stitch] & TOILE_STITCH_WELDED;
             sim->next_welded[stitch] = due;
         }
@@ -274,6 +278,26 @@ toile_status toile_sim_sew(toile_sim *sim, toile_error *error) {
     return changed ? toile_sim_rebuild(sim, sim->next_welded, error) : TOILE_OK;
 }
 
+/* Which stitches are part of a point that more than two vertices become. */
+static toile_status mark_corners(toile_sim *sim, toile_error *error) {
+    for (int g = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].stitch_count) {
+        const toile_garment *own = &sim->garments[g];
+        int *joined = toile_alloc(sim->memory, 2 * (size_t)own->vertex_count, sizeof *joined), *count = joined + own->vertex_count;
+        if (!joined)
+            return toile_fail_memory(error, "the seams");
+        for (int v = 0; v < own->vertex_count; v++)
+            joined[v] = v;
+        for (int i = 0; i < own->stitch_count; i++)
+            toile_join(joined, own->stitches[i].a, own->stitches[i].b);
+        for (int v = 0; v < own->vertex_count; v++)
+            count[toile_join_find(joined, v)]++;
+        for (int i = 0; i < own->stitch_count; i++)
+            sim->corner[base + i] = count[toile_join_find(joined, own->stitches[i].a)] > 2;
+        toile_free(sim->memory, joined);
+    }
+    return TOILE_OK;
+}
+
 toile_status toile_sim_dress(toile_sim *sim, const toile_fabric *fabrics, const toile_garment *garments, int garment_count,
                              toile_error *error) {
     int stitches = 0, panels = 0;
@@ -281,7 +305,7 @@ toile_status toile_sim_dress(toile_sim *sim, const toile_fabric *fabrics, const 
         stitches += garments[g].stitch_count;
         panels += garments[g].panel_count;
     }
-    unsigned char *flags = toile_alloc(sim->memory, 2 * (size_t)stitches, 1);
+    unsigned char *flags = toile_alloc(sim->memory, 3 * (size_t)stitches, 1);
     double *pressure = toile_alloc(sim->memory, 2 * (size_t)panels, sizeof(double));
     if (!flags || !pressure) {
         toile_free(sim->memory, flags), toile_free(sim->memory, pressure);
@@ -296,7 +320,8 @@ toile_status toile_sim_dress(toile_sim *sim, const toile_fabric *fabrics, const 
     sim->stitch_count = stitches;
     sim->welded = flags;
     sim->next_welded = flags + stitches;
-    return TOILE_OK;
+    sim->corner = flags + 2 * stitches;
+    return mark_corners(sim, error);
 }
 
 /* ---- the state as bytes ---- */

@@ -155,8 +155,9 @@ def dress():
 def test_what_is_too_long_hangs_over_the_waist(folder):
     scene, content, _ = imported(folder, dress(), "--edge-length", "0.04")
     garment = content["garments"][0]
-    assert [m["select"]["panels"] for m in garment["maps"]] == [["upper_front"], ["upper_back"]], garment["maps"]
-    assert all(m["property"] == "scale_u" and m["value"] < 0.7 and m["keys"][-1]["value"] == 0 for m in garment["maps"])
+    shrunk = [m for m in garment["maps"] if m["property"] == "scale_u"]
+    assert [m["select"]["panels"] for m in shrunk] == [["upper_front"], ["upper_back"]], garment["maps"]
+    assert all(m["value"] < 0.7 and m["keys"][-1]["value"] == 0 for m in shrunk)
     frames = [s["frames"] for s in garment["seams"]]
     assert frames[4][0] >= frames[0][1] and frames[4] == frames[5] and frames[0] == frames[3], frames
     cache = os.path.join(folder, "start.h5")
@@ -183,6 +184,31 @@ def test_import_starts_outside_and_is_the_same_twice(folder):
     done = run("verify", cache, "--json")
     frame = json.loads(done.stdout)["frames"][0]
     assert frame["collider_pairs"] == 0 and frame["cloth_pairs"] == 0 and frame["inside_colliders"] == 0, frame
+
+
+def test_tubes_are_closed_first_and_stiff(folder):
+    """A skirt on a waistband: its sides are sewn before the two are joined, the band's with that, and panels are stiff until then."""
+    made = tube()
+    panels, stitches = made["pattern"]["panels"], made["pattern"]["stitches"]
+    for panel in list(panels.values()):
+        for edge in panel["edges"]:
+            edge.pop("label", None)
+    for name, z in (("band_front", 30), ("band_back", -30)):
+        side = 1 if z > 0 else -1
+        panels[name] = {"translation": [-30, 125, z], "rotation": [0, 0, 0], "vertices": [[0, 0], [60, 0], [60, 6], [0, 6]][::side],
+                        "edges": [{"endpoints": [i, (i + 1) % 4]} for i in range(4)]}
+    stitches += [[{"panel": "band_front", "edge": 1}, {"panel": "band_back", "edge": 1}],
+                 [{"panel": "band_front", "edge": 3}, {"panel": "band_back", "edge": 3}],
+                 [{"panel": "band_front", "edge": 0}, {"panel": "front", "edge": 2}],
+                 [{"panel": "band_back", "edge": 2}, {"panel": "back", "edge": 1}]]
+    garment = imported(folder, made, "--edge-length", "0.05")[1]["garments"][0]
+    frames = [s["frames"] for s in garment["seams"]]
+    assert frames[0] == frames[1] and frames[2] == frames[3] == frames[4] == frames[5], frames
+    assert frames[4][0] >= frames[0][1], "joined when it is closed"
+    for name in ("bend_warp", "bend_weft"):
+        (stiff,) = [m for m in garment["maps"] if m["property"] == name]
+        assert stiff["value"] > 100 and stiff["keys"][-1]["value"] == 0, stiff
+        assert stiff["keys"][0]["value"] == 1 and stiff["keys"][0]["frame"] >= frames[4][1], stiff
 
 
 def test_import_is_sewn(folder):
@@ -258,7 +284,11 @@ def test_malformed_patterns(folder):
     refuse(lambda p: p["pattern"]["stitches"][0][1].update(edge=17), 'panel "back"', "no edge 17")
     refuse(lambda p: p["pattern"]["stitches"][0][1].update(panel="sleeve"), 'no panel "sleeve"')
     refuse(lambda p: p["pattern"]["stitches"][0].pop(), "stitch 0")
+    refuse(lambda p: panel(p)["edges"][0].update(curvature=3), 'panel "front", edge 0', "curvature")
     refuse(lambda p: p["properties"].update(units_in_meter=0.01), "units")
+    refuse(lambda p: p["properties"].update(units_in_meter="cm"), "units_in_meter", "no number")
+    refuse(lambda p: p["pattern"].update(stitches={"a": 1}), "stitches", "no list")
+    refuse(lambda p: p["pattern"]["stitches"].append([{"panel": "front", "edge": 0}] * 2), "stitch 2", 'edge 0 of panel "front"', "itself")
     refuse(lambda p: p["properties"].update(units_in_meter=1), 'panel "front"', "units right")
     refuse(lambda p: (panel(p).update(translation=[0, 0, 0]), p["properties"].update(units_in_meter=1)), 'panel "front"', "unit right")
     refuse(lambda p: p["properties"].update(units_in_meter=-100), "units_in_meter")

@@ -114,7 +114,7 @@ def with_sleeves(front, back, left_f, left_b):
 
 def puffed_tunic():
     """Sleeves whose heads are a third longer than the armholes."""
-    outline = [(-27, 0), (27, 0), (27, 37), (17.5, 58), (8, 62), (-8, 62), (-17.5, 58), (-27, 37)]
+    outline = [(-27, 0), (27, 0), (27, 37), (17.5, 58), (10, 61), (-10, 61), (-17.5, 58), (-27, 37)]
     holes = {2: bow(0.55, 0.2), 6: bow(0.45, 0.2)}
     front = panel(outline, (0, 78.5, 25), curves={**holes, 4: bow(0.5, 0.5)})
     back = panel(outline, (0, 78.5, -20), curves={**holes, 4: bow(0.5, 0.15)}, back=True)
@@ -126,10 +126,10 @@ def puffed_tunic():
 
 def wrap_skirt():
     """One panel around the body, closed behind, with four darts."""
-    waist, half, deep = {}, 48, 11
+    waist, half, deep = {}, 54, 11
     top = [(half, 0)]
     for middle in (30, 15, -15, -30):
-        top += [(middle + 1.5, 0), (middle, -deep), (middle - 1.5, 0)]
+        top += [(middle + 2.4, 0), (middle, -deep), (middle - 2.4, 0)]
     top.append((-half, 0))
     points = [(-half - 1, -50), (half + 1, -50)] + top
     for edge in range(2, len(points) - 1):
@@ -158,7 +158,7 @@ def one_shoulder():
 
 def long_sleeves():
     """A loose shirt whose sleeves reach the wrists."""
-    outline = [(-28, 0), (28, 0), (28, 37), (18.5, 58), (9, 62), (-9, 62), (-18.5, 58), (-28, 37)]
+    outline = [(-28, 0), (28, 0), (28, 37), (18.5, 58), (11, 61), (-11, 61), (-18.5, 58), (-28, 37)]
     holes = {2: bow(0.55, 0.2), 6: bow(0.45, 0.2)}
     front = panel(outline, (0, 78.5, 25), curves={**holes, 4: bow(0.5, 0.5)})
     back = panel(outline, (0, 78.5, -20), curves={**holes, 4: bow(0.5, 0.15)}, back=True)
@@ -168,5 +168,90 @@ def long_sleeves():
     return with_sleeves(front, back, left_f, left_b)
 
 
+def collar_and_cuffs():
+    """A shirt with long sleeves that are gathered into cuffs, and a collar that stands."""
+    made = long_sleeves()
+    panels, stitches = made["pattern"]["panels"], made["pattern"]["stitches"]
+    sew = lambda p, e, q, f: stitches.append([{"panel": p, "edge": e}, {"panel": q, "edge": f}])
+    rectangle = lambda half, high: [(-half, 0), (half, 0), (half, high), (-half, high)]
+    panels["collar_f"] = panel(rectangle(14, 4), (0, 142, 22))
+    panels["collar_b"] = panel(rectangle(11.2, 4), (0, 146, -16), back=True)
+    cuff = [(2, -12.5), (8, -12), (8, -2), (2, -1.5)]
+    panels["cuff_lf"] = panel(cuff, (65, 101, 17.5), turn=-42)
+    panels["cuff_lb"] = panel(cuff, (65, 101, -12.5), turn=-42, back=True)
+    panels["cuff_rf"], panels["cuff_rb"] = mirror(panels["cuff_lf"]), mirror(panels["cuff_lb"])
+    b, s = (lambda e: last(8, e)), (lambda e: last(4, e))
+    sew("front", 4, "collar_f", 0), sew("back", b(4), "collar_b", s(0))
+    sew("collar_f", 1, "collar_b", s(1)), sew("collar_f", 3, "collar_b", s(3))
+    sew("left_f", 3, "cuff_lf", 3), sew("left_b", s(3), "cuff_lb", s(3)), sew("right_f", s(3), "cuff_rf", s(3)), sew("right_b", 3, "cuff_rb", 3)
+    for e in (0, 2):
+        sew("cuff_lf", e, "cuff_lb", s(e)), sew("cuff_rf", s(e), "cuff_rb", e)
+    return made
+
+
+def banded_trousers():
+    """Trousers with the body's own rise, on a waistband."""
+    front = [(0, 0), (-6, -29), (2, -94), (24, -94), (28, -21), (22, 0)]
+    back = [(0, 0), (-11, -29), (2, -94), (24, -94), (29, -21), (22, 0)]
+    left_f = panel(front, (5.5, 105, 20), curves={0: bow(0.75, 0.14)})
+    left_b = panel(back, (10.5, 105, -20), curves={0: bow(0.75, 0.22)}, back=True)
+    band = [(-22, 0), (0, 0), (22, 0), (21.7, 4), (-21.7, 4)]
+    panels = {"left_f": left_f, "left_b": left_b, "right_f": mirror(left_f), "right_b": mirror(left_b),
+              "band_f": panel(band, (0, 105, 20), labels={3: "lower_interface"}),
+              "band_b": panel(band, (0, 105, -20), labels={3: "lower_interface"}, back=True)}
+    b, w = (lambda e: last(6, e)), (lambda e: last(5, e))
+    stitches = [("left_f", 0, "right_f", b(0)), ("left_b", b(0), "right_b", 0), ("left_f", 5, "band_f", 1), ("right_f", b(5), "band_f", 0),
+                ("left_b", b(5), "band_b", w(1)), ("right_b", 5, "band_b", w(0)), ("band_f", 2, "band_b", w(2)), ("band_f", 4, "band_b", w(4))]
+    for e in (1, 3, 4):
+        stitches += [("left_f", e, "left_b", b(e)), ("right_f", b(e), "right_b", e)]
+    return pattern(panels, stitches)
+
+
+def pencil_skirt():
+    """Narrow at the hem, darts in the back, a slit behind, on a waistband."""
+    front = [(-24, -58), (24, -58), (27.5, -20), (21.5, 0), (-21.5, 0), (-27.5, -20)]
+    half = [(0, -58), (24, -58), (27.5, -20), (23.5, 0), (12, 0), (10.75, -12), (9.5, 0), (0, 0), (0, -36)]
+    back_l = panel(half, (0.5, 104, -20), back=True)
+    band = [(-21.5, 0), (21.5, 0), (21.2, 4), (-21.2, 4)]
+    split = [(-21, 0), (-9.5, 0), (0, 0), (9.5, 0), (21, 0), (20.7, 4), (-20.7, 4)]
+    panels = {"front": panel(front, (0, 104, 25)), "back_l": back_l, "back_r": mirror(back_l),
+              "band_f": panel(band, (0, 104.5, 25), labels={2: "lower_interface"}),
+              "band_b": panel(split, (0, 104.5, -20), labels={5: "lower_interface"}, back=True)}
+    b, w = (lambda e: last(9, e)), (lambda e: last(7, e))
+    return pattern(panels, [("front", 1, "back_l", b(1)), ("front", 2, "back_l", b(2)), ("front", 5, "back_r", 1), ("front", 4, "back_r", 2),
+                            ("back_l", b(4), "back_l", b(5)), ("back_r", 4, "back_r", 5), ("back_l", b(7), "back_r", 7),
+                            ("front", 3, "band_f", 0), ("back_l", b(3), "band_b", w(3)), ("back_l", b(6), "band_b", w(2)),
+                            ("back_r", 6, "band_b", w(1)), ("back_r", 3, "band_b", w(0)), ("band_f", 1, "band_b", w(1 + 3)),
+                            ("band_f", 3, "band_b", w(6))])
+
+
+def godet_skirt():
+    """Triangles are set into the lower half of the sides."""
+    outline = [(-29, -55), (29, -55), (28, -28), (22, 0), (-22, 0), (-28, -28)]
+    godet = [(-9, -27), (9, -27), (0, 0)]
+    labels = {3: "lower_interface"}
+    panels = {"front": panel(outline, (0, 108, 25), labels=labels), "back": panel(outline, (0, 108, -20), labels=labels, back=True),
+              "godet_l": dict(panel(godet, (40, 79, 2)), rotation=[0, 90, 0]), "godet_r": dict(panel(godet, (-40, 79, 2)), rotation=[0, -90, 0])}
+    b = lambda e: last(6, e)
+    return pattern(panels, [("front", 2, "back", b(2)), ("front", 4, "back", b(4)), ("front", 1, "godet_l", 2), ("back", b(1), "godet_l", 1),
+                            ("front", 5, "godet_r", 1), ("back", b(5), "godet_r", 2)])
+
+
+def fitted_bodice():
+    """Darts from the waist and in the sides, no sleeves."""
+    front = [(-25.2, 0), (-12, 0), (-10.5, 13), (-9, 0), (9, 0), (10.5, 13), (12, 0), (25.2, 0), (26, 14), (14, 17), (26, 16.5), (26.5, 23),
+             (17.5, 43), (10.5, 45.5), (-10.5, 45.5), (-17.5, 43), (-26.5, 23), (-26, 16.5), (-14, 17), (-26, 14)]
+    back = [(-24, 0), (-11.5, 0), (-10.2, 12), (-9, 0), (9, 0), (10.2, 12), (11.5, 0), (24, 0), (24.7, 14), (25, 20.6), (17.5, 43), (10.5, 45.5),
+            (-10.5, 45.5), (-17.5, 43), (-25, 20.6), (-24.7, 14)]
+    b = lambda e: last(16, e)
+    return pattern({"front": panel(front, (0, 98, 27), curves={11: bow(0.45, 0.22), 13: bow(0.5, 0.4), 15: bow(0.55, 0.22)}),
+                    "back": panel(back, (0, 98, -22), curves={9: bow(0.45, 0.2), 11: bow(0.5, 0.12), 13: bow(0.55, 0.2)}, back=True)},
+                   [("front", 1, "front", 2), ("front", 5, "front", 4), ("front", 8, "front", 9), ("front", 18, "front", 17),
+                    ("back", b(1), "back", b(2)), ("back", b(4), "back", b(5)), ("front", 7, "back", b(7)), ("front", 10, "back", b(8)),
+                    ("front", 19, "back", b(15)), ("front", 16, "back", b(14)), ("front", 12, "back", b(10)), ("front", 14, "back", b(12))])
+
+
 ALL = {"slanted_skirt": slanted_skirt, "circle_skirt": circle_skirt, "trousers": trousers, "puffed_tunic": puffed_tunic,
-       "wrap_skirt": wrap_skirt, "strapless_top": strapless_top, "one_shoulder": one_shoulder, "long_sleeves": long_sleeves}
+       "wrap_skirt": wrap_skirt, "strapless_top": strapless_top, "one_shoulder": one_shoulder, "long_sleeves": long_sleeves,
+       "collar_and_cuffs": collar_and_cuffs, "banded_trousers": banded_trousers, "pencil_skirt": pencil_skirt, "godet_skirt": godet_skirt,
+       "fitted_bodice": fitted_bodice}
