@@ -1,5 +1,7 @@
 #include "coupling.h"
 
+#include "fast_lanes.h"
+
 #include <string.h>
 
 bool toile_couplings_make(toile_memory *memory, int particles, int chunks, toile_couplings *c) {
@@ -8,11 +10,12 @@ bool toile_couplings_make(toile_memory *memory, int particles, int chunks, toile
     c->begin = toile_alloc(memory, (size_t)particles + 1, sizeof(int));
     c->slot = toile_alloc(memory, (size_t)particles + 1, sizeof(int));
     c->chunk_begin = toile_alloc(memory, (size_t)chunks + 1, sizeof(int));
-    return c->row && c->begin && c->slot && c->chunk_begin;
+    c->single_own = toile_alloc(memory, 12 * (size_t)particles, sizeof(float));
+    return c->row && c->begin && c->slot && c->chunk_begin && c->single_own;
 }
 
 void toile_couplings_free(toile_memory *memory, toile_couplings *c) {
-    void *blocks[] = {c->item, c->row, c->begin, c->entry, c->chunk_begin, c->slot, c->pull, c->single, c->single_pull};
+    void *blocks[] = {c->item, c->row, c->begin, c->entry, c->chunk_begin, c->slot, c->pull, c->single, c->single_pull, c->single_weight, c->single_own};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);
     memset(c, 0, sizeof *c);
@@ -27,16 +30,21 @@ toile_coupling *toile_couplings_add(toile_memory *memory, toile_couplings *c) {
         c->entry = entry ? entry : c->entry;
         void *pull = toile_grow(memory, c->pull, 4 * had, 4 * room, sizeof *c->pull);
         c->pull = pull ? pull : c->pull;
-        void *single = toile_grow(memory, c->single, 12 * had, 12 * room, sizeof *c->single);
+        void *single = toile_grow(memory, c->single, had, room, sizeof *c->single);
         c->single = single ? single : c->single;
         void *single_pull = toile_grow(memory, c->single_pull, 4 * had, 4 * room, sizeof *c->single_pull);
         c->single_pull = single_pull ? single_pull : c->single_pull;
-        if (!item || !entry || !pull || !single || !single_pull)
+        void *single_weight = toile_grow(memory, c->single_weight, 4 * had, 4 * room, sizeof *c->single_weight);
+        c->single_weight = single_weight ? single_weight : c->single_weight;
+        if (!item || !entry || !pull || !single || !single_pull || !single_weight)
             return NULL;
         c->capacity = (int)room;
     }
     return &c->item[c->count++];
 }
+
+/* Of a symmetric tensor's nine numbers among its six. */
+static const int PLACE[9] = {0, 1, 2, 1, 3, 4, 2, 4, 5};
 
 void toile_couplings_sort(toile_couplings *c, int particles, const int *chunk_begin, int chunks) {
     int *slot = c->slot, sum = 0;
@@ -60,14 +68,18 @@ void toile_couplings_sort(toile_couplings *c, int particles, const int *chunk_be
     c->begin[c->row_count] = sum;
     for (int i = c->count - 1; i >= 0; i--) {
         const toile_coupling *item = &c->item[i];
-        float *single = c->single + 12 * (size_t)i;
+        toile_coupling_single *single = &c->single[i];
         for (int k = 3; k >= 0; k--) {
-            if (item->particle[k] >= 0)
-                c->entry[--slot[item->particle[k]]] = 4 * i + k;
-            single[k] = (float)item->weight[k];
+            single->particle[k] = item->particle[k] >= 0 ? item->particle[k] : 0;
+            single->weight[k] = (float)item->weight[k];
+            if (item->particle[k] < 0)
+                continue;
+            int e = --slot[item->particle[k]];
+            c->entry[e] = 4 * i + k;
+            c->single_weight[e] = single->weight[k];
         }
-        for (int k = 0; k < 6; k++)
-            single[4 + k] = (float)item->tensor[k];
+        for (int k = 0; k < 12; k++)
+            single->tensor[k] = k % 4 < 3 ? (float)item->tensor[PLACE[k / 4 * 3 + k % 4]] : 0;
     }
 }
 
@@ -77,8 +89,7 @@ static void times(const double *T, const double *u, double *r) {
     r[2] = T[2] * u[0] + T[4] * u[1] + T[5] * u[2];
 }
 
-void toile_couplings_assemble(const toile_couplings *c, double *diagonal, float *single, float *inertia, double *b) {
-    static const int PLACE[9] = {0, 1, 2, 1, 3, 4, 2, 4, 5};
+void toile_couplings_assemble(toile_couplings *c, double *diagonal, float *single, float *inertia, double *b) {
     for (int r = 0; r < c->row_count; r++) {
         size_t i = (size_t)c->row[r];
         double sum[12] = {0};
@@ -94,6 +105,7 @@ void toile_couplings_assemble(const toile_couplings *c, double *diagonal, float 
         }
         for (size_t k = 0; k < 12; k++) {
             diagonal[12 * i + k] += sum[k];
+            c->single_own[12 * (size_t)r + k] = (float)sum[k];
             if (single)
                 single[12 * i + k] = (float)diagonal[12 * i + k];
             if (inertia)
@@ -128,34 +140,25 @@ void toile_couplings_add_rows(const toile_couplings *c, int chunk, const double 
     }
 }
 
-static void times_single(const float *T, const float *u, float *r) {
-    r[0] = T[0] * u[0] + T[1] * u[1] + T[2] * u[2];
-    r[1] = T[1] * u[0] + T[3] * u[1] + T[4] * u[2];
-    r[2] = T[2] * u[0] + T[4] * u[1] + T[5] * u[2];
-}
-
 void toile_couplings_pull_single(const toile_couplings *c, int begin, int end, const float *x) {
     for (int i = begin; i < end; i++) {
-        const int *p = c->item[i].particle;
-        const float *own = c->single + 12 * (size_t)i;
-        float u[3] = {0, 0, 0};
+        const toile_coupling_single *s = &c->single[i];
+        f4 u = f4_set(0);
         for (int k = 0; k < 4; k++)
-            for (int a = 0; p[k] >= 0 && a < 3; a++)
-                u[a] += own[k] * x[4 * (size_t)p[k] + (size_t)a];
-        times_single(own + 4, u, c->single_pull + 4 * (size_t)i);
+            u += f4_set(s->weight[k]) * f4_loose(x + 4 * (size_t)s->particle[k]);
+        f4_store(c->single_pull + 4 * (size_t)i, f4_rows(f4_loose(s->tensor), f4_loose(s->tensor + 4), f4_loose(s->tensor + 8), u));
     }
 }
 
+/* All of the couplings, less what the diagonal has of them. */
 void toile_couplings_add_rows_single(const toile_couplings *c, int chunk, const float *x, float *y) {
     for (int r = c->chunk_begin[chunk]; r < c->chunk_begin[chunk + 1]; r++) {
-        float *yi = y + 4 * (size_t)c->row[r];
-        for (int e = c->begin[r]; e < c->begin[r + 1]; e++) {
-            const float *single = c->single + 12 * (size_t)(c->entry[e] / 4);
-            const float *pull = c->single_pull + 4 * (size_t)(c->entry[e] / 4);
-            float w = single[c->entry[e] % 4], own[3];
-            times_single(single + 4, x + 4 * (size_t)c->row[r], own);
-            for (int k = 0; k < 3; k++)
-                yi[k] += w * (pull[k] - w * own[k]);
-        }
+        size_t i = 4 * (size_t)c->row[r];
+        const float *own = c->single_own + 12 * (size_t)r;
+        f4 sum = f4_set(0);
+        for (int e = c->begin[r]; e < c->begin[r + 1]; e++)
+            sum += f4_set(c->single_weight[e]) * f4_load(c->single_pull + 4 * (size_t)(c->entry[e] / 4));
+        sum -= f4_rows(f4_loose(own), f4_loose(own + 4), f4_loose(own + 8), f4_loose(x + i));
+        f4_store(y + i, f4_loose(y + i) + sum);
     }
 }

@@ -23,6 +23,13 @@ typedef struct toile_coupling {
     double guess, used;             /* normal impulse guessed before the step; that friction was made from, -1: sticks; N s */
 } toile_coupling;
 
+/* The same for the products within a solve: all that they need of it side by side. */
+typedef struct toile_coupling_single {
+    int particle[4];  /* 0, with weight 0, where there is none */
+    float weight[4];
+    float tensor[12]; /* T by rows, each padded to 4 */
+} toile_coupling_single;
+
 typedef struct toile_couplings {
     int count, capacity;
     toile_coupling *item;
@@ -32,8 +39,10 @@ typedef struct toile_couplings {
     int *chunk_begin;     /* first row of each chunk, (chunks + 1) */
     int *slot;            /* scratch, (particles + 1) */
     double *pull;         /* T u, (capacity x 4) */
-    float *single;        /* weights and tensor, (capacity x 12) */
+    toile_coupling_single *single; /* (capacity) */
     float *single_pull;   /* (capacity x 4) */
+    float *single_weight; /* of each entry, (4 x capacity) */
+    float *single_own;    /* what assembly added to the diagonal block of each row, (particles x 12) */
 } toile_couplings;
 
 bool toile_couplings_make(toile_memory *memory, int particles, int chunks, toile_couplings *couplings);
@@ -44,7 +53,7 @@ toile_coupling *toile_couplings_add(toile_memory *memory, toile_couplings *coupl
 void toile_couplings_sort(toile_couplings *couplings, int particles, const int *chunk_begin, int chunks);
 /* Adds the diagonal blocks to `diagonal` (and `single` and `inertia`, if not null, which is of springs alone), and the right side
  * to b. */
-void toile_couplings_assemble(const toile_couplings *couplings, double *diagonal, float *single, float *inertia, double *b);
+void toile_couplings_assemble(toile_couplings *couplings, double *diagonal, float *single, float *inertia, double *b);
 
 /* y += off-diagonal part of the couplings times x: all of the first, then, when all threads are done, the rows. Couplings
  * [begin, end); rows of a chunk. */

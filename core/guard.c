@@ -128,10 +128,36 @@ static bool is_new(const toile_sim *sim, const toile_pair *pair) {
     return !toile_pair_held_off(s, pair) && !toile_pair_caught(sim, pair) && (!crushed || toile_pair_with_solid(s, pair));
 }
 
+/* After the last solve of a step: particles that it has thrown into a primitive are set on it. Pairs know its shell at most, which is
+ * within: a sheet on a ball was left 0.3 mm inside. */
+static void set_on_primitives(toile_sim *sim, double h) {
+    toile_work *w = &sim->work;
+    for (int s = 0; s < sim->solid_count; s++) {
+        const toile_solid *solid = &sim->solids[s];
+        if (solid->shape == TOILE_SOLID_MESH)
+            continue;
+        for (int i = 0; i < sim->model->particle_count; i++) {
+            double *x = w->next_x + 4 * (size_t)i;
+            toile_hit hit;
+            if (w->found[i].solid >= 0 || w->held[i] || !toile_touches_solid(&sim->rules, i, s) ||
+                !toile_solid_nearest(solid, x, 0, 0, h, &hit) || hit.distance >= 0)
+                continue;
+            for (int k = 0; k < 3; k++) {
+                double step = -hit.distance * hit.normal[k];
+                x[k] += step;
+                w->next_v[4 * (size_t)i + (size_t)k] += step / h;
+                w->solution[4 * (size_t)i + (size_t)k] += step / h;
+            }
+        }
+    }
+}
+
 bool toile_self_missed(toile_sim *sim, double h, bool again) {
     toile_self *s = &sim->self;
     if (!s->on)
         return false;
+    if (!again)
+        set_on_primitives(sim, h);
     s->moved = false;
     toile_self_set_points(sim, sim->work.next_x);
     toile_self_search(sim, false);

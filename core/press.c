@@ -144,8 +144,9 @@ void toile_press_remember(toile_sim *sim) {
  * start what merely strikes is thrown back: a sheet hit by a ball stretched by 9 % (4.5), and layers on a body rested less. KNEE was
  * chosen on that sheet and on small twisted tubes. */
 #define KNEE 1.5
-static double stiffening(double near) {
+static double stiffening(double near, double *power) {
     double near2 = near * near, over = near / KNEE, over2 = over * over;
+    *power = near > 1 ? over > 1 ? 8 : 2 : 0;
     return near > 1 ? near2 * (over > 1 ? over2 * over2 * over2 : 1) : 1;
 }
 
@@ -179,7 +180,12 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         return false;
     memset(c, 0, sizeof *c);
     double near = thickness / fmax(press->gap, 1e-3 * thickness), part = fmin(h / sim->settings->time_step, 1);
-    double stiffness = fmin(STIFFNESS * stiffening(near), fmax(STIFFNESS, STIFFNESS_MAX * part * part)) / yielding;
+    double power, most = fmax(STIFFNESS, STIFFNESS_MAX * part * part), stiffness = fmin(STIFFNESS * stiffening(near, &power), most) / yielding;
+    /* What is pressed together presses with S(gap) x target(gap). Where that falls off with the gap faster than by S, the step has to
+     * know: else what is crushed in one step bursts in the next, is crushed again in the one after, and every other step is cut. */
+    double pressed = stiffness * target, falls = missing > 0 ? pressed * h * (power / fmax(press->gap, 1e-3 * thickness) + 1 / missing) : 0;
+    if (falls > stiffness)
+        stiffness = falls, target = pressed / falls;
     /* how hard will it press? What is pressed in already presses on; what comes at it is stopped once */
     double blow = (fmin(target, 0) - approach) / (1 / stiffness + yielding);
     double guess = stiffness * fmax(target, 0) + fmax(blow, 0), force = guess * (1 + owed(sim, press));
