@@ -257,7 +257,9 @@ class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
         bpy.ops.toile.add(role='GARMENT', fabric=self.fabric, pin_group=GROUP if pieces.held else "")
         frame, garment = plan(scene, made), ob.toile.garment
         garment.use_sewing = garment.use_sew_frames = True
-        garment.sew_start, garment.sew_end = (frame(f) for f in made["garments"][0]["seams"][0]["frames"])
+        # an object sews all its seams at once: from the first of the plan until weight comes
+        weight = made["frames"][0] + made["settings"]["gravity_delay"] * made["fps"]
+        garment.sew_start, garment.sew_end = frame(made["frames"][0]), frame(weight)
         garment.rest_shape, garment.uv_map, garment.uv_scale = 'UV', "Pattern", 1.0 / placing.scale
         if pieces.held:
             pin = made["pins"][0]

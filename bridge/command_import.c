@@ -35,6 +35,7 @@ enum { FPS = 24, FIRST = 1, TUBES = 25, SEWN = 49, WEIGHT = 61, SHRUNK = 73, JOI
 /* N m. Panels are as stiff as card until they are sewn: soft ones crumple where seams meet and are gathered, and a fold is caught in an
  * armpit for good. A tunic with puffed sleeves at 2 cm has 13 stitches open as soft as it is, 6 with a tenth of this, none with this. */
 #define SEWN_BEND 6e-3
+#define SEAMS_MOST 5000                 /* more are sewn at once: each is compared with all others */
 #define BAND 0.12                       /* m; cuffs, collars and waistbands are not higher */
 
 typedef struct import {
@@ -290,19 +291,19 @@ static json_t *pin_json(const import *in, const toile_garmentcode_label *l, cons
  * as they are. Pins hold only the height, and are weaker than stitches, so that seams close. Collars are carried by the
  * shoulders. */
 static json_t *pins_json(const import *in, const char *garment) {
-    json_t *pins = json_array();
-    const char *said = NULL;
+    json_t *pins = json_array(), *said = json_object();
     for (int i = 0; i < in->read.label_count; i++) {
         const toile_garmentcode_label *l = &in->read.labels[i];
         if (strcmp(l->label, "lower_interface") == 0) {
             json_array_append_new(pins, pin_json(in, l, garment, in->waist - height_of(in, l)));
         } else if (strcmp(l->label, "strapless_top") == 0) {
             json_array_append_new(pins, pin_json(in, l, garment, 0));
-        } else if (!said || strcmp(said, l->label) != 0) {
+        } else if (!json_object_get(said, l->label)) {
             fprintf(stderr, "toile: warning: edges labelled \"%.64s\" are not attached to the body\n", l->label);
-            said = l->label;
+            json_object_set_new(said, l->label, json_true());
         }
     }
+    json_decref(said);
     return pins;
 }
 
@@ -385,7 +386,7 @@ static bool closes_tube(const import *in, int seam) {
 
 /* Frames in which a seam is sewn. */
 static void sewn_when(const import *in, int seam, int frames[2]) {
-    bool late = in->joins[seam] && in->grows, tube = closes_tube(in, seam);
+    bool late = in->joins[seam] && in->grows, many = in->read.pattern.seam_count > SEAMS_MOST, tube = !many && closes_tube(in, seam);
     frames[0] = late ? WEIGHT : tube ? FIRST : TUBES;
     frames[1] = late ? JOINED : tube ? TUBES : SEWN;
 }

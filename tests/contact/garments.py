@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Patterns of ../shared/garmentcode from their JSON to a body that raises its arms, through the program.
 
-    garments.py [shirt] [dress] [slanted_skirt] [circle_skirt] [trousers] [puffed_tunic]
+    garments.py [shirt] [dress] [NAME of patterns.py]...
         [--edge M] [--frames N] [--keep DIR] [--threads N] [--set P=V] [--down] [--pattern FILE]...
 
-shirt and dress are those of ../shared/garmentcode, the others are made by patterns.py.
+shirt and dress are those of ../shared/garmentcode, the others are made by patterns.py (trousers, collar_and_cuffs, godet_skirt, ...).
 
 drape     imported, sewn and draped on the body in A-pose until it is at rest: all seams welded, no pair of triangles
           that meet, cloth with cloth or with the body, stretch along warp and weft below 5 % outside of seams

@@ -114,7 +114,7 @@ def with_sleeves(front, back, left_f, left_b):
 
 def puffed_tunic():
     """Sleeves whose heads are a third longer than the armholes."""
-    outline = [(-27, 0), (27, 0), (27, 37), (17.5, 58), (10, 61), (-10, 61), (-17.5, 58), (-27, 37)]
+    outline = [(-27, 0), (27, 0), (27, 37), (18, 58), (11.5, 60.5), (-11.5, 60.5), (-18, 58), (-27, 37)]
     holes = {2: bow(0.55, 0.2), 6: bow(0.45, 0.2)}
     front = panel(outline, (0, 78.5, 25), curves={**holes, 4: bow(0.5, 0.5)})
     back = panel(outline, (0, 78.5, -20), curves={**holes, 4: bow(0.5, 0.15)}, back=True)
