@@ -141,7 +141,7 @@ def wrap_skirt():
 
 def strapless_top():
     """A tube around the chest, held up by its upper edge."""
-    outline = [(-21, 0), (21, 0), (24.5, 22), (-24.5, 22)]
+    outline = [(-24, 0), (24, 0), (25.5, 22), (-25.5, 22)]
     labels = {2: "strapless_top"}
     return pattern({"front": panel(outline, (0, 108, 25), curves={2: bow(0.5, 0.05)}, labels=labels),
                     "back": panel(outline, (0, 108, -20), labels=labels, back=True)},
@@ -150,7 +150,7 @@ def strapless_top():
 
 def one_shoulder():
     """A tunic over the left shoulder only, longer on that side."""
-    outline = [(-25, -4), (25, -16), (25, 36), (17.5, 57.5), (6, 60), (-25, 33)]
+    outline = [(-28, -4), (28, -16), (26, 36), (17.5, 57.5), (6, 60), (-26, 33)]
     curves = {2: bow(0.55, 0.2), 4: bow(0.4, 0.15)}
     return pattern({"front": panel(outline, (0, 80, 25), curves=curves), "back": panel(outline, (0, 80, -20), curves=curves, back=True)},
                    [("front", 1, "back", last(6, 1)), ("front", 5, "back", last(6, 5)), ("front", 3, "back", last(6, 3))])
