@@ -37,16 +37,17 @@ def _show_stretch(scene, ob, points, path):
 # ---- contacts ----
 
 def contacts(scene, ob, points):
-    """Those of world points (metres) that touch a collider: nearer than both thicknesses and a little."""
+    """Those of world points (metres) that touch a collider: nearer than the thicknesses, half of the cloth's own, and a little."""
     from mathutils.bvhtree import BVHTree
     depsgraph, scale, found = bpy.context.evaluated_depsgraph_get(), scene.unit_settings.scale_length, []
+    cloth = 0.5 * mesh_read.fabric(ob.toile.garment)["thickness"] / scale
     for collider in capture.objects(scene, 'COLLIDER'):
         tree = BVHTree.FromObject(collider, depsgraph) if collider.type == 'MESH' else None
         if tree is None:
             continue
         matrix = collider.evaluated_get(depsgraph).matrix_world
         inverse, size = matrix.inverted_safe(), matrix.median_scale
-        reach = 1.1 * (scene.toile.contact_thickness + collider.toile.collider.thickness)
+        reach = 1.1 * (scene.toile.contact_thickness + collider.toile.collider.thickness + cloth)
         local = points.astype(numpy.float64) / scale @ numpy.array(inverse)[:3, :3].T + numpy.array(inverse)[:3, 3]
         for i, place in enumerate(local):
             if tree.find_nearest(place, reach / size)[0] is not None:

