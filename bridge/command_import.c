@@ -25,9 +25,11 @@
 
 /* The plan of a drape at 24 frames a second: sewn without weight, then weight comes, then time to come to rest. Tubes are closed
  * first, as a tailor does, and darts; then they are joined: a sleeve that is drawn to its armhole while its seams are open
- * loses the arm. What is sewn to a waist from above and is too long is joined to it when it hangs on the shoulders: it shrinks to the length that there
+ * loses the arm. Where two tubes part, inside of the legs, they are closed before the other seams: legs stand too near to each other for panels
+ * that have the leg in their middle, and sewn on both sides at once trousers on a waistband drew their inseams, 3 cm beside the ankle
+ * where they start, over it to the outside. What is sewn to a waist from above and is too long is joined to it when it hangs on the shoulders: it shrinks to the length that there
  * is, is joined, and grows again, so that it hangs over the waist. Pushed together it would crumple. */
-enum { FPS = 24, FIRST = 1, TUBES = 25, SEWN = 49, WEIGHT = 61, SHRUNK = 73, JOINED = 85, GROWN = 133, HELD = 24, REST = 108 };
+enum { FPS = 24, FIRST = 1, PARTED = 13, TUBES = 25, SEWN = 49, WEIGHT = 61, SHRUNK = 73, JOINED = 85, GROWN = 133, HELD = 24, REST = 108 };
 #define PIN_STIFFNESS 2000.0            /* N/m for every metre of an edge */
 #define OVERHANG_LEAST 0.05             /* m; less is pushed together */
 #define SHRUNK_PART 1.5                 /* how much shrinks, as a multiple of what is too long */
@@ -384,11 +386,74 @@ static bool closes_tube(const import *in, int seam) {
     return dart || (tube && longest > BAND);
 }
 
+/* The panel that an edge is sewn to, in the first seam of it; -1: none. What waits for a waist is not meant. */
+static int partner_of(const import *in, int panel, int edge) {
+    for (int i = 0; i < in->read.pattern.seam_count; i++)
+        for (int k = 0; k < 2 && !in->joins[i]; k++) {
+            const toile_pattern_side *side = in->read.seams[i].sides[k];
+            if (side->panel == panel && side->edge == edge)
+                return in->read.seams[i].sides[1 - k]->panel;
+        }
+    return -1;
+}
+
+/* Is the first a panel of a tube, with the second (-1: with any)? */
+static bool is_tube(const import *in, int panel, int with) {
+    for (int i = 0; i < in->read.pattern.seam_count; i++) {
+        int p = in->read.seams[i].sides[0]->panel, q = in->read.seams[i].sides[1]->panel, other = p == panel ? q : p;
+        if (p != q && (p == panel || q == panel) && (with < 0 || other == with) && closes_tube(in, i))
+            return true;
+    }
+    return false;
+}
+
+/* What the seam of a tube ends at. */
+typedef enum seam_end {
+    END_FREE,  /* nothing, or bands: as an outseam at hem and waist */
+    END_BODY,  /* a panel of another tube: as a shoulder at an armhole */
+    END_PARTS  /* both panels go on to the two of another tube: as an inseam at the crotch */
+} seam_end;
+
+static seam_end end_of(const import *in, int seam) {
+    const toile_pattern_side *sides[2] = {in->read.seams[seam].sides[0], in->read.seams[seam].sides[1]};
+    seam_end end = END_FREE;
+    for (int way = -1; way <= 1; way += 2) {
+        int next[2];
+        bool tube = false;
+        for (int k = 0; k < 2; k++) {
+            int size = in->read.panels[sides[k]->panel].loop_sizes[0];
+            int by = sides[k]->reverse ? -way : way; /* the beginnings of both sides meet */
+            next[k] = partner_of(in, sides[k]->panel, (sides[k]->edge + by + size) % size);
+            if (next[k] == sides[0]->panel || next[k] == sides[1]->panel)
+                next[k] = -1;
+            tube = tube || (next[k] >= 0 && is_tube(in, next[k], -1));
+        }
+        if (next[0] >= 0 && next[1] >= 0 && next[0] != next[1] && is_tube(in, next[0], next[1]))
+            return END_PARTS;
+        end = tube ? END_BODY : end;
+    }
+    return end;
+}
+
+/* Frames in which a seam of a tube is sewn: in two turns if tubes part at some of its seams and the others are free, which is a leg. A
+ * sleeve has all of its seams end at the body, and is closed at once. */
+static void tube_when(const import *in, int seam, int frames[2]) {
+    int ends[3] = {0, 0, 0};
+    for (int i = 0; i < in->read.pattern.seam_count; i++)
+        if (same_panels(&in->read.seams[seam], &in->read.seams[i]))
+            ends[end_of(in, i)]++;
+    bool leg = ends[END_PARTS] > 0 && ends[END_FREE] > 0 && ends[END_BODY] == 0, inner = leg && end_of(in, seam) == END_PARTS;
+    frames[0] = leg && !inner ? PARTED : FIRST;
+    frames[1] = inner ? PARTED : TUBES;
+}
+
 /* Frames in which a seam is sewn. */
 static void sewn_when(const import *in, int seam, int frames[2]) {
     bool late = in->joins[seam] && in->grows, many = in->read.pattern.seam_count > SEAMS_MOST, tube = !many && closes_tube(in, seam);
-    frames[0] = late ? WEIGHT : tube ? FIRST : TUBES;
-    frames[1] = late ? JOINED : tube ? TUBES : SEWN;
+    frames[0] = late ? WEIGHT : TUBES;
+    frames[1] = late ? JOINED : SEWN;
+    if (tube && !late)
+        tube_when(in, seam, frames);
 }
 
 static json_t *scene_json(import *in, const char *name, const char *body) {

@@ -211,6 +211,21 @@ def test_tubes_are_closed_first_and_stiff(folder):
         assert stiff["keys"][0]["value"] == 1 and stiff["keys"][0]["frame"] >= frames[4][1], stiff
 
 
+def test_inseams_are_sewn_before_outseams(folder):
+    """Where two tubes part there is least room. Sleeves, whose seams all end at the body, are closed at once."""
+    for name in ("trousers", "banded_trousers"):
+        made = patterns.ALL[name]()
+        garment = imported(folder, made, "--edge-length", "0.05")[1]["garments"][0]
+        seams = {((s["a"][0]["panel"], s["a"][0]["edge"]), s["b"][0]["panel"]): s["frames"] for s in garment["seams"]}
+        inner = [seams[("left_f", 1), "left_b"], seams[("right_f", 4), "right_b"]]
+        outer = [seams[("left_f", e), "left_b"] for e in (3, 4)] + [seams[("right_f", e), "right_b"] for e in (1, 2)]
+        assert inner[0] == inner[1] and all(o == outer[0] for o in outer) and outer[0][0] >= inner[0][1], (name, seams)
+        assert seams[("left_f", 0), "right_f"][0] >= outer[0][1], "the crotch is sewn when both legs are closed"
+    garment = imported(folder, patterns.puffed_tunic(), "--edge-length", "0.05")[1]["garments"][0]
+    closed = [s["frames"] for s in garment["seams"] if {s["a"][0]["panel"][-2:], s["b"][0]["panel"][-2:]} == {"_f", "_b"}]
+    assert len(closed) == 4 and all(c == closed[0] for c in closed), closed
+
+
 def test_import_is_sewn(folder):
     scene, content, _ = imported(folder, tube(), "--edge-length", "0.05")
     cache = os.path.join(folder, "sewn.h5")

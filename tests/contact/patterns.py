@@ -190,7 +190,7 @@ def collar_and_cuffs():
 
 
 def banded_trousers():
-    """Trousers with the body's own rise, on a waistband."""
+    """Trousers on a waistband. From waist to waist through the crotch they have 70 cm, the body 82."""
     front = [(0, 0), (-6, -29), (2, -94), (24, -94), (28, -21), (22, 0)]
     back = [(0, 0), (-11, -29), (2, -94), (24, -94), (29, -21), (22, 0)]
     left_f = panel(front, (5.5, 105, 20), curves={0: bow(0.75, 0.14)})
