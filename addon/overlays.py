@@ -37,7 +37,7 @@ def _show_stretch(scene, ob, points, path):
 # ---- contacts ----
 
 def contacts(scene, ob, points):
-    """Those of world points (metres) that touch a collider: nearer than the thicknesses (half of the cloth's) and a little."""
+    """Those of world points (metres) that touch a collider: nearer than all thicknesses (half the cloth's) and a little."""
     from mathutils.bvhtree import BVHTree
     depsgraph, scale, found = bpy.context.evaluated_depsgraph_get(), scene.unit_settings.scale_length, []
     cloth = 0.5 * mesh_read.fabric(ob.toile.garment)["thickness"] / scale
