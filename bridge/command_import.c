@@ -37,7 +37,8 @@ enum { FPS = 24, FIRST = 1, PARTED = 13, TUBES = 25, SEWN = 49, WEIGHT = 61, SHR
 /* N m. Panels are as stiff as card until they are sewn: soft ones crumple where seams meet and are gathered, and a fold is caught in an
  * armpit for good. A tunic with puffed sleeves at 2 cm has 13 stitches open as soft as it is, 6 with a tenth of this, none with this. */
 #define SEWN_BEND 6e-3
-#define SEAMS_MOST 5000                 /* more are sewn at once: each is compared with all others */
+/* More seams are sewn at once: to find tubes takes the fourth power of their number where all join the same two panels. */
+#define SEAMS_MOST 200
 #define BAND 0.12                       /* m; cuffs, collars and waistbands are not higher */
 
 typedef struct import {
