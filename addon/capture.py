@@ -59,21 +59,30 @@ def world_points(mesh, matrix, scale):
     return ((local @ m[:3, :3].T + m[:3, 3]) * scale).astype(numpy.float32)
 
 
+def _finite(ob, what, points, frame):
+    bad = numpy.nonzero(~numpy.isfinite(points).all(axis=1))[0]
+    if len(bad):
+        raise bridge.Invalid("INVALID", f"{what} \"{ob.name}\": vertex {bad[0]} is nowhere (not a number) at frame {frame}. "
+                                        "Delete it, or look at the modifiers and drivers that move it")
+
+
 class Capture:
     def __init__(self, context, job_path):
         self.scene = scene = context.scene
         self.first, self.last = frame_range(scene)
-        self.garments, self.colliders = objects(scene, 'GARMENT'), objects(scene, 'COLLIDER')
+        self._kept = (scene.frame_current, scene.frame_subframe)
+        self._hidden, self._disabled, self.left_out = [], [], []
+        self.garments, self.colliders = (self._taking_part(context, objects(scene, role))
+                                         for role in ('GARMENT', 'COLLIDER'))
         if not self.garments:
             raise bridge.Invalid("INVALID", "there is no garment in the scene. Select a mesh and press "
-                                            "Physics > Toile Garment")
+                                            "Physics > Toile Garment" if not self.left_out else self.left_out_text())
         self.names = job_names(self.garments)
         self.collider_names = job_names(self.colliders)
+        self._instances = {}                # place in a collection instance: (name in the job, instancer's full name)
         self.scale = scene.unit_settings.scale_length
         self.fps = scene.render.fps / scene.render.fps_base
         self.frame = self.first
-        self._kept = (scene.frame_current, scene.frame_subframe)
-        self._hidden = []
         self._tracks, self._counts, self._pins, self._moving = {}, {}, {}, {}
         self._colliders, self._garments_json, self._pins_json = [], [], []
         os.makedirs(os.path.dirname(job_path), exist_ok=True)
@@ -93,10 +102,32 @@ class Capture:
     def done(self):
         return self.frame - self.first
 
+    @property
+    def owners(self):
+        """Full name of the object that each name in the job stands for."""
+        return {**{job: full for full, job in list(self.names.items()) + list(self.collider_names.items())},
+                **dict(self._instances.values())}
+
     # ---- the scene as it is captured, and back ----
 
+    def _taking_part(self, context, obs):
+        """Those that Blender evaluates: not what is in a collection that is excluded or disabled."""
+        here, depsgraph = set(context.view_layer.objects), context.evaluated_depsgraph_get()
+        part = [ob for ob in obs if ob in here and (ob.hide_viewport or ob.evaluated_get(depsgraph).is_evaluated)]
+        self.left_out += [ob.name for ob in obs if ob not in part]
+        return part
+
+    def left_out_text(self):
+        names = ", ".join(f"\"{name}\"" for name in self.left_out)
+        return f"left out: {names}, in a collection that is excluded or disabled in the viewport. Enable it in the outliner"
+
     def _hide(self):
-        """Garments show their modifiers above Toile only: what they are before the simulation."""
+        """Garments show their modifiers above Toile only: what they are before the simulation. What is disabled in the
+        viewport is enabled: Blender would not move it."""
+        for ob in self.garments + self.colliders:
+            if ob.hide_viewport:
+                self._disabled.append(ob)
+                ob.hide_viewport = False
         for ob in self.garments:
             modifier.ensure(ob)
             modifier.put_below(ob)
@@ -113,7 +144,12 @@ class Capture:
                 ob.modifiers[name].show_viewport = True
             except (KeyError, ReferenceError):
                 pass
-        self._hidden = []
+        for ob in self._disabled:
+            try:
+                ob.hide_viewport = True
+            except ReferenceError:
+                pass
+        self._hidden, self._disabled = [], []
         playback.paused -= 1
         self.scene.frame_set(self._kept[0], subframe=self._kept[1])
 
@@ -133,24 +169,47 @@ class Capture:
         self.scene.frame_set(self.frame)
         depsgraph = bpy.context.evaluated_depsgraph_get()
         for ob in self.colliders:
-            self._collider(ob, depsgraph)
+            shown = ob.evaluated_get(depsgraph)
+            self._collider(ob, self.collider_names[ob.name_full], shown, shown.matrix_world)
+        if any(ob.instance_type == 'COLLECTION' for ob in self.scene.objects):
+            self._instanced_colliders(depsgraph)
         for ob in self.garments:
             self._garment(ob, depsgraph)
         self.frame += 1
         return self.frame > self.last
 
-    def _collider(self, ob, depsgraph):
-        shown = ob.evaluated_get(depsgraph)
+    def _instanced_colliders(self, depsgraph):
+        """Colliders that collection instances show, as characters are that were linked without an override."""
+        found = set()
+        for one in depsgraph.object_instances:
+            if not one.is_instance or one.object.original.toile.role != 'COLLIDER':
+                continue
+            owner, ob = one.parent.original, one.object.original
+            key = (owner.name_full, ob.name_full, tuple(one.persistent_id))
+            if self.frame == self.first:
+                label = f"{owner.name} {ob.name}".replace("/", "_")[:80]
+                while label in self.owners:
+                    label += "'"
+                self._instances[key] = (label, owner.name_full)
+            if key in self._instances:
+                found.add(key)
+                self._collider(ob, self._instances[key][0], one.object, one.matrix_world.copy())
+        for label, owner in (self._instances[key] for key in self._instances.keys() - found):
+            raise bridge.Invalid("INVALID", f"collider \"{label}\" is no longer shown by its instance at frame {self.frame}. "
+                                            "A collider stays to the end: keep the instance, and what it shows, enabled")
+
+    def _collider(self, ob, name, shown, matrix):
         mesh = shown.to_mesh()
         try:
             if mesh is None or len(mesh.polygons) == 0:
                 raise bridge.Invalid("INVALID", f"collider \"{ob.name}\" has no faces at frame {self.frame}. A collider "
                                                 "is a surface: give it faces, or take it out")
-            name, counts = self.collider_names[ob.name_full], (len(mesh.vertices), len(mesh.polygons), len(mesh.loops))
-            points = world_points(mesh, shown.matrix_world, self.scale)
+            counts = (len(mesh.vertices), len(mesh.polygons), len(mesh.loops))
+            points = world_points(mesh, matrix, self.scale)
+            _finite(ob, "collider", points, self.frame)
             if self.frame == self.first:
                 self._counts[name] = counts
-                self._add_collider(ob, name, mesh, points, shown.matrix_world.is_negative)
+                self._add_collider(ob, name, mesh, points, matrix.is_negative)
             if counts != self._counts[name]:
                 raise bridge.Invalid("INVALID", (
                     f"collider \"{ob.name}\" has {counts[0]} vertices and {counts[1]} faces at frame {self.frame} but "
@@ -186,6 +245,7 @@ class Capture:
                 f"garment \"{ob.name}\" has {len(mesh.vertices)} vertices after its modifiers but {len(ob.data.vertices)} "
                 f"before. Move \"{culprit}\" below the Toile modifier, or apply it"))
         points = world_points(mesh, shown.matrix_world, self.scale)
+        _finite(ob, "garment", points, self.frame)
         if self.frame == self.first:
             self._add_garment(ob, name, shown, points)
         for track, held in self._pins[name]:

@@ -252,6 +252,10 @@ def read(ob, matrix, scale):
     if len(mesh.polygons) == 0:
         raise bridge.Invalid("INVALID", f"\"{ob.name}\" has no faces. A garment is a surface: add faces, or take the "
                                         "object out")
+    flat = [axis for axis, size in zip("XYZ", matrix.to_scale()) if abs(size) < 1e-9]
+    if flat:
+        raise bridge.Invalid("INVALID", f"garment \"{ob.name}\" is scaled to nothing along {' and '.join(flat)}. Give it a "
+                                        "scale there, or a parent that has one")
     points = rest_points(ob, matrix, scale)
     uv = compat.uv_layer(mesh, garment.uv_map)
     faces = read_faces(mesh, points)

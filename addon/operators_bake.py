@@ -39,12 +39,13 @@ class Captures:
     def _close(self, context, finished):
         made, self._capture = self._capture, None
         state["capture"] = None
-        names = {job: full for full, job in list(made.names.items()) + list(made.collider_names.items())}
         if not finished:
             made.abandon()
             return
         made.finish()
-        self.captured(context, names, made.names)
+        if made.left_out:
+            self.report({'WARNING'}, made.left_out_text())
+        self.captured(context, made.owners, made.names)
 
     def _failed(self, context, error):
         if self._capture is not None:
@@ -126,6 +127,8 @@ class TOILE_OT_bake(Captures, bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
+        if context.mode != 'OBJECT':
+            cls.poll_message_set("leave the edit or paint mode first")
         return context.scene is not None and context.mode == 'OBJECT'
 
     def begin(self, context):
@@ -230,6 +233,8 @@ class TOILE_OT_write_job(Captures, bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
+        if context.mode != 'OBJECT':
+            cls.poll_message_set("leave the edit or paint mode first")
         return context.scene is not None and context.mode == 'OBJECT'
 
     def invoke(self, context, event):

@@ -280,6 +280,69 @@ def animated_modifiers():
     check(shown(sheet)[:, 2].max() > top - 0.01, "cloth sank into the body")
 
 
+def hidden_colliders():
+    """What is hidden or disabled in the viewport moves all the same; what is excluded takes no part, and that is said; a
+    collection instance shows its colliders to the cloth."""
+    def lifted(arrange):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        sheet, sphere = grid(n=10), ball(location=(0, 0, 0.2))
+        sphere.shape_key_add(name="Basis")
+        key = sphere.shape_key_add(name="Up")
+        for point in key.data:
+            point.co.z += 0.5
+        for frame, amount in ((1, 0), (8, 1)):
+            key.value = amount
+            key.keyframe_insert("value", frame=frame)
+        frames(8)
+        arrange(sphere)
+        activate(sheet)
+        op("bake")
+        bpy.context.scene.frame_set(8)
+        return shown(sheet)[:, 2].max(), sphere
+
+    def into_collection(sphere):
+        made = bpy.data.collections.new("Body")
+        made.objects.link(sphere)
+        bpy.context.collection.objects.unlink(sphere)
+        return made
+
+    def excluded(sphere):
+        bpy.context.scene.collection.children.link(into_collection(sphere))
+        bpy.context.view_layer.layer_collection.children["Body"].exclude = True
+
+    def disabled(sphere):
+        bpy.context.scene.collection.children.link(into_collection(sphere))
+        bpy.data.collections["Body"].hide_viewport = True
+
+    def instanced(sphere):
+        empty = bpy.data.objects.new("Character", None)
+        empty.instance_type, empty.instance_collection = 'COLLECTION', into_collection(sphere)
+        bpy.context.collection.objects.link(empty)
+
+    check(lifted(lambda sphere: sphere.hide_set(True))[0] > 0.8, "a collider that is hidden does not move")
+    top, sphere = lifted(lambda sphere: setattr(sphere, "hide_viewport", True))
+    check(top > 0.8 and sphere.hide_viewport, "a collider that is disabled in the viewport does not move, or was enabled")
+    check(lifted(instanced)[0] > 0.8, "a collider in a collection instance is not seen")
+    for arrange in (excluded, disabled):
+        check(lifted(arrange)[0] < 0.5, f"{arrange.__name__}: a collider that Blender does not evaluate stands in the way")
+    bpy.context.object.hide_set(False)
+    into_collection(bpy.context.object)         # the garment: in no scene's collection that is shown
+    bpy.context.scene.collection.children.link(bpy.data.collections["Body.001"])
+    bpy.context.view_layer.layer_collection.children["Body.001"].exclude = True
+    refused("bake", ["Sheet", "excluded"])
+
+
+def no_place():
+    """Coordinates that are no numbers, and an object without a size: said in the artist's words."""
+    sheet = grid()
+    sheet.data.vertices[3].co.x = float("nan")
+    frames(3)
+    refused("bake", ['"Sheet"', "vertex 3", "frame 1"])
+    sheet.data.vertices[3].co.x = -0.3
+    sheet.scale.y = 0
+    refused("bake", ['"Sheet"', "along Y"])
+
+
 def pins_follow():
     bpy.ops.object.armature_add(location=(0, 0, 0))
     rig = bpy.context.object
@@ -1195,7 +1258,8 @@ def every_operator_called():
 
 
 run([tables, registered_twice, translated, added_and_removed, modifiers_in_order, presets, baked, transformed, units,
-     armature_collider, animated_modifiers, pins_follow, mistakes, problem_selected, cancelled_and_resumed, killed, grows,
+     armature_collider, animated_modifiers, hidden_colliders, no_place, pins_follow, mistakes, problem_selected,
+     cancelled_and_resumed, killed, grows,
      undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
      property_maps, soft_pins, pins_change, sewn, seam_panels, pattern_imported, rest_shapes, between_frames, motion_blur,
      moving_object, exported, job_elsewhere, farmed, farm_cancelled, figures]
