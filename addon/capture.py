@@ -195,8 +195,8 @@ class Capture:
                 found.add(key)
                 self._collider(ob, self._instances[key][0], one.object, one.matrix_world.copy())
         for label, owner in (self._instances[key] for key in self._instances.keys() - found):
-            raise bridge.Invalid("INVALID", f"collider \"{label}\" is no longer shown by its instance at frame {self.frame}. "
-                                            "A collider stays to the end: keep the instance, and what it shows, enabled")
+            raise bridge.Invalid("INVALID", f"collider \"{label}\" is no longer shown by its instance at frame "
+                                            f"{self.frame}. A collider stays to the end: keep the instance enabled")
 
     def _collider(self, ob, name, shown, matrix):
         mesh = shown.to_mesh()
