@@ -46,6 +46,7 @@ typedef struct bench_cloth {
     int n;           /* n x n particles; a tube has 96 x 91 */
     bool tube, ball; /* a tube around a ball, or a sheet hit by one; without: it hangs */
     bool drape;      /* a sheet that lies down on a ball and sticks to it */
+    bool slides;     /* or slides on it */
     double stretch, shear, bend, density, step;
     double jitter;    /* of inner vertices, in edges */
     bool shuffled;    /* vertices in random order */
@@ -66,8 +67,8 @@ double bench_error(bench_case *c, const bench_system *system);
 
 typedef struct bench_solver bench_solver;
 
-/* "cholmod", "corepcg", "upcg", "decompose", "mpcg_diagonal", "auto", "mumps". Null if this build has no such
- * solver. */
+/* "cholmod", "corepcg", "upcg", "decompose", "mpcg_none", "mpcg_diagonal", "mpcg_constrained", "auto", "mumps". Null if this
+ * build has no such solver. */
 bench_solver *bench_solver_make(const char *name, bench_case *c);
 void bench_solver_free(bench_solver *solver);
 

@@ -17,9 +17,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum kind { AUTO, CHOLMOD, COREPCG, DECOMPOSE, MPCG_DIAGONAL, MUMPS, UPCG, KINDS } kind;
-static const char *const NAMES[] = {"auto",          "cholmod", "corepcg", "decompose",
-                                    "mpcg_diagonal", "mumps",   "upcg"};
+typedef enum kind {
+    AUTO,
+    CHOLMOD,
+    COREPCG,
+    DECOMPOSE,
+    MPCG_NONE,
+    MPCG_DIAGONAL,
+    MPCG_CONSTRAINED,
+    MUMPS,
+    UPCG,
+    KINDS
+} kind;
+static const char *const NAMES[] = {"auto",          "cholmod",          "corepcg", "decompose", "mpcg_none",
+                                    "mpcg_diagonal", "mpcg_constrained", "mumps",   "upcg"};
 
 struct bench_solver {
     kind kind;
@@ -51,7 +62,9 @@ bench_solver *bench_solver_make(const char *name, bench_case *c) {
     case COREPCG: ok = toile_corepcg_make(&c->memory, m, true, &s->corepcg, &error) == TOILE_OK; break;
     case DECOMPOSE: ok = toile_decompose_make(&c->memory, m, &s->decompose, &error) == TOILE_OK; break;
     case UPCG: ok = toile_upcg_make(&c->memory, m, &s->upcg, &error) == TOILE_OK; break;
+    case MPCG_NONE:
     case MPCG_DIAGONAL:
+    case MPCG_CONSTRAINED:
         ok = (s->r = toile_alloc(&c->memory, 4 * n, sizeof(double))) &&
              (s->p = toile_alloc(&c->memory, 4 * n, sizeof(double))) &&
              (s->s = toile_alloc(&c->memory, 4 * n, sizeof(double))) &&
@@ -87,24 +100,21 @@ void bench_solver_free(bench_solver *s) {
     free(s);
 }
 
-/* ---- MPCG with the diagonal of A, as Baraff and Witkin precondition ---- */
+/* ---- MPCG; with the diagonal of A it is as Baraff and Witkin precondition ---- */
 
-/* S D^-1 S, three rows of four. */
+static bool is_mpcg(kind k) {
+    return k == MPCG_NONE || k == MPCG_DIAGONAL || k == MPCG_CONSTRAINED;
+}
+
 static void fill_inverse(bench_solver *s, const bench_system *system) {
-    int n = s->c->sim->model->particle_count;
-    memset(s->inverse, 0, 12 * (size_t)n * sizeof(double));
-    for (int i = 0; i < n; i++)
-        for (int a = 0; a < 3; a++)
-            s->inverse[12 * i + 5 * a] = 1 / system->matrix.diagonal[12 * i + 5 * a];
-    const toile_constraints *c = &system->constraints;
-    for (int k = 0; k < c->count; k++) {
-        const double *S = c->filter + 12 * (size_t)k;
-        double *R = s->inverse + 12 * (size_t)c->particle[k], D[3] = {R[0], R[5], R[10]};
-        for (int a = 0; a < 3; a++)
-            for (int b = 0; b < 3; b++)
-                R[4 * a + b] =
-                    S[4 * a] * D[0] * S[b] + S[4 * a + 1] * D[1] * S[4 + b] + S[4 * a + 2] * D[2] * S[8 + b];
-    }
+    int preconditioner = s->kind == MPCG_NONE       ? TOILE_PRECONDITIONER_NONE
+                         : s->kind == MPCG_DIAGONAL ? TOILE_PRECONDITIONER_DIAGONAL
+                                                    : TOILE_PRECONDITIONER_CONSTRAINED;
+    toile_solve job = {.matrix = (toile_matrix *)&system->matrix,
+                       .constraints = &system->constraints,
+                       .inverse = s->inverse,
+                       .threads = 1};
+    toile_precondition(&job, preconditioner);
 }
 
 static int solve_mpcg(bench_solver *s, const bench_system *system, int iterations, int threads) {
@@ -264,7 +274,9 @@ bench_run bench_solve(bench_solver *s, const bench_system *system, double effort
         break;
     case DECOMPOSE: toile_decompose_solve(s->decompose, &job); break;
     case UPCG: toile_upcg_solve(s->upcg, &job); break;
+    case MPCG_NONE:
     case MPCG_DIAGONAL:
+    case MPCG_CONSTRAINED:
         job.iterations = solve_mpcg(s, system, (int)effort, threads);
         job.converged = true; /* as far as it was let; the error is looked at */
         break;
@@ -358,7 +370,7 @@ bool bench_step_parts(bench_case *c, const bench_system *system, double *evaluat
 double bench_effort(bench_solver *s, const bench_system *system, double error) {
     if (s->kind == CHOLMOD || s->kind == MUMPS) /* one run for the ordering */
         return bench_solve(s, system, error, 1).sound && bench_error(s->c, system) <= error ? error : NAN;
-    if (s->kind == MPCG_DIAGONAL)
+    if (is_mpcg(s->kind))
         return mpcg_effort(s, system, error);
     /* the largest tolerance that does: estimates are on the safe side, so begin above */
     for (double tolerance = 2.8 * error; tolerance > 0.01 * error; tolerance /= 1.2)

@@ -220,7 +220,7 @@ static toile_status build_world(const bench_cloth *cloth, toile_world *w) {
         s = toile_add_pin(w, &pin, NULL);
     }
     free_mesh(&m);
-    double radius = cloth->tube ? TUBE_BALL : cloth->drape ? 0.3 : 0.15, friction = cloth->drape ? 10 : 0.3;
+    double radius = cloth->tube ? TUBE_BALL : cloth->drape ? 0.3 : 0.15, friction = cloth->slides ? 0 : cloth->drape ? 10 : 0.3;
     bool flies = !cloth->tube && !cloth->drape;
     toile_collider ball = {.name = "ball",
                            .shape = TOILE_SPHERE,
