@@ -67,8 +67,8 @@ double bench_error(bench_case *c, const bench_system *system);
 
 typedef struct bench_solver bench_solver;
 
-/* "cholmod", "corepcg", "upcg", "decompose", "mpcg_none", "mpcg_diagonal", "mpcg_constrained", "auto", "mumps". Null if this
- * build has no such solver. */
+/* "cholmod", "corepcg", "upcg", "decompose", "mpcg_none", "mpcg_diagonal", "mpcg_constrained", "auto",
+ * "mumps". Null if this build has no such solver. */
 bench_solver *bench_solver_make(const char *name, bench_case *c);
 void bench_solver_free(bench_solver *solver);
 

@@ -301,7 +301,8 @@ bool bench_products(bench_case *c, const bench_system *system, double *own, doub
     typedef void product(const toile_fast *f, const toile_pattern *p, int chunk, const float *x, float *y);
     typedef void spill(const toile_fast *f, const toile_pattern *p, int chunk, float *y);
     extern product toile_fast_multiply_sse2, toile_fast_multiply_avx2, toile_fast_multiply_avx512;
-    extern spill toile_fast_multiply_spill_sse2, toile_fast_multiply_spill_avx2, toile_fast_multiply_spill_avx512;
+    extern spill toile_fast_multiply_spill_sse2, toile_fast_multiply_spill_avx2,
+        toile_fast_multiply_spill_avx512;
     const char *name = c->sim->kernels->name;
     product *multiply = strcmp(name, "avx512") == 0 ? toile_fast_multiply_avx512
                         : strcmp(name, "avx2") == 0 ? toile_fast_multiply_avx2
@@ -338,7 +339,8 @@ bool bench_step_parts(bench_case *c, const bench_system *system, double *evaluat
     toile_assembly a = system->assembly;
     a.fast = &w->fast;
     a.diagonal_only = m->springs_used;
-    toile_evaluation at = {.model = m, .x = sim->state.x, .v = sim->state.v, .d = w->ahead, .h = c->step, .turn = c->step};
+    toile_evaluation at = {
+        .model = m, .x = sim->state.x, .v = sim->state.v, .d = w->ahead, .h = c->step, .turn = c->step};
     *evaluate = *assemble_auto = *assemble_all = INFINITY;
     load_auto(c, system);
     for (int turn = 0; turn < 7; turn++) {

@@ -377,9 +377,10 @@ static void bench_decomposition(board *b) {
     put(b, KEY, count == BENCH_SYSTEMS ? bench_median(ratio, count) : NAN);
 }
 
-/* Iterations of MPCG with the preconditioner that knows the constraints over those without any, on cloth that slides over a
- * ball (thesis section 5.4). On the same systems and at the same true error: the thesis' tolerance stops each at another one,
- * and runs that are stopped differently are soon different runs (from 0.53 to 0.85 by size and length of the run). */
+/* Iterations of MPCG with the preconditioner that knows the constraints over those without any, on cloth that
+ * slides over a ball (thesis section 5.4). On the same systems and at the same true error: the thesis'
+ * tolerance stops each at another one, and runs that are stopped differently are soon different runs (from
+ * 0.53 to 0.85 by size and length of the run). */
 static void bench_preconditioner(board *b) {
     static const char KEY[] = "iterations_constrained_over_none_sphere";
     bench_case c;
@@ -407,8 +408,9 @@ static void bench_preconditioner(board *b) {
                    known = bench_effort(constrained, &c.systems[k], E2);
             ratio[count++] = known / plain;
             if (!b->json)
-                printf("    %-22s %g iterations, %g without a preconditioner (%d of %d particles constrained)\n", c.name,
-                       known, plain, c.systems[k].constraints.count, c.sim->model->particle_count);
+                printf(
+                    "    %-22s %g iterations, %g without a preconditioner (%d of %d particles constrained)\n",
+                    c.name, known, plain, c.systems[k].constraints.count, c.sim->model->particle_count);
         }
         bench_solver_free(none);
         bench_solver_free(constrained);
@@ -419,8 +421,8 @@ static void bench_preconditioner(board *b) {
 
 /* ---- whole runs ---- */
 
-/* CPU time with adaptive implicit-explicit steps over all implicit, on the thesis' random cloths where stretch and shear stay
- * implicit (Table 4.1: 0.83). */
+/* CPU time with adaptive implicit-explicit steps over all implicit, on the thesis' random cloths where
+ * stretch and shear stay implicit (Table 4.1: 0.83). */
 static void bench_aimex(board *b) {
     static const char KEY[] = "aimex_over_implicit_time";
     if (wanted(b, KEY))
