@@ -13,12 +13,12 @@ bl_info = {
 }
 
 from . import (preferences, properties, translations, modifier, playback, overlays, statistics, jobs, operators_setup,
-               operators_bake, operators_versions, operators_apply, operators_export, operators_import, farm, presets,
-               panels)
+               shaping, operators_bake, operators_versions, operators_apply, operators_export, operators_import, farm,
+               presets, panels)
 
 # Each has register() and unregister(). Properties come before what uses them.
-TOPICS = (preferences, properties, translations, playback, overlays, statistics, jobs, operators_setup, operators_bake,
-          operators_versions, operators_apply, operators_export, operators_import, farm, presets, panels)
+TOPICS = (preferences, properties, translations, playback, overlays, statistics, jobs, operators_setup, shaping,
+          operators_bake, operators_versions, operators_apply, operators_export, operators_import, farm, presets, panels)
 
 
 def register():

@@ -7,7 +7,7 @@ import os
 import bpy
 import numpy
 
-from . import bridge, compat, mesh_read, modifier, native, playback, sewing
+from . import bridge, compat, mesh_read, modifier, native, playback, sewing, shaping
 from .properties import SETTINGS, clean, value
 
 
@@ -85,6 +85,7 @@ class Capture:
         self.frame = self.first
         self._tracks, self._counts, self._pins, self._moving = {}, {}, {}, {}
         self._colliders, self._garments_json, self._pins_json = [], [], []
+        self._pressure = {name: [] for name in self.names.values()}
         os.makedirs(os.path.dirname(job_path), exist_ok=True)
         self.job = native.library().create_job(job_path)
         playback.paused += 1
@@ -175,6 +176,7 @@ class Capture:
             self._instanced_colliders(depsgraph)
         for ob in self.garments:
             self._garment(ob, depsgraph)
+            self._pressure[self.names[ob.name_full]].append(ob.evaluated_get(depsgraph).toile.garment.pressure)
         self.frame += 1
         return self.frame > self.last
 
@@ -249,7 +251,8 @@ class Capture:
         if self.frame == self.first:
             self._add_garment(ob, name, shown, points)
         for track, held in self._pins[name]:
-            self.job.add_frame(track, points[held])
+            if track is not None:
+                self.job.add_frame(track, points[held])
         if name in self._moving:
             self._moving[name].append((points, mesh_read.weights(shown, ob.toile.garment.pin_group)))
 
@@ -273,6 +276,9 @@ class Capture:
         factors = mesh_read.maps(ob)
         if factors:
             entry["maps"] = factors
+        bands = shaping.elastic(ob)
+        if bands:
+            entry["elastic"] = bands
         pairs = sewing.stitches(ob)
         if len(pairs):
             entry["sewing"] = [sewing.schedule(garment, pairs)]
@@ -284,9 +290,10 @@ class Capture:
             self._pins[name] = [self._pin(ob, name, held, stiffness) for held, stiffness in mesh_read.pins(ob)]
 
     def _pin(self, ob, name, held, stiffness, frames=None):
-        """Adds a pin to the scene; its track, to be filled, and its vertices."""
+        """Adds a pin to the scene; its track, to be filled (none if it stays on a surface), and its vertices."""
         pin = {"garment": name, "name": f"pins {name} {len(self._pins_json) + 1}", "select": {"vertices": held.tolist()}}
-        pin["track"] = pin["name"]
+        surface = self._surface(ob)
+        pin["surface" if surface else "track"] = surface or pin["name"]
         if stiffness:
             pin["stiffness"] = stiffness
         axes = "".join(a for a in "xyz" if a.upper() in ob.toile.garment.pin_axes)
@@ -298,7 +305,20 @@ class Capture:
             last = last if end is None else min(last, end)
             pin["frames"] = [min(first, last), last]
         self._pins_json.append(pin)
-        return self.job.add_track(pin["name"], self.first, len(held)), held
+        return (None, held) if surface else self._track(pin["name"], held)
+
+    def _track(self, name, held):
+        return self.job.add_track(name, self.first, len(held)), held
+
+    def _surface(self, ob):
+        """Name of the collider to whose surface a garment's pins go, or nothing."""
+        target = ob.toile.garment.pin_surface
+        if target is None:
+            return None
+        if target.name_full not in self.collider_names:
+            raise bridge.Invalid("INVALID", f"\"{ob.name}\" is pinned to the surface of \"{target.name}\", which is no "
+                                            "collider of this bake. Make it one, or clear Pin to Surface")
+        return self.collider_names[target.name_full]
 
     def _add_moving_pins(self):
         """Those whose weights change are known when all frames are."""
@@ -312,15 +332,22 @@ class Capture:
                 if first > end:
                     continue
                 track, held = self._pin(ob, name, held, stiffness, (first, last))
-                for points, _ in seen:
+                for points, _ in seen if track is not None else ():
                     self.job.add_frame(track, points[held])
 
     def finish(self):
         """Writes the scene into the job and puts everything back."""
         self._add_moving_pins()
+        for entry in self._garments_json:
+            pressure = shaping.pressure(self._pressure[entry["name"]], self.first)
+            if pressure:
+                entry["pressure"] = pressure
         scene = {"toile": 1, "name": "".join(c if c.isprintable() and c != "/" else "_" for c in self.scene.name)[:100],
                  "fps": clean(self.fps), "frames": [self.first, self.last], "settings": settings(self.scene),
                  "garments": self._garments_json, "colliders": self._colliders, "pins": self._pins_json}
+        left_out = shaping.no_contact(self.garments, self.names, self.collider_names)
+        if left_out:
+            scene["no_contact"] = left_out
         self.job.finish(scene)
         self.job = None
         self._restore()

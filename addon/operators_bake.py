@@ -42,7 +42,11 @@ class Captures:
         if not finished:
             made.abandon()
             return
-        made.finish()
+        try:
+            made.finish()
+        except bridge.Error:
+            made.abandon()
+            raise
         if made.left_out:
             self.report({'WARNING'}, made.left_out_text())
         self.captured(context, made.owners, made.names)

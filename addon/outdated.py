@@ -25,7 +25,8 @@ WEIGHTS_MOST = 30000        # vertices whose weights are looked at: more would h
 
 def _sewing_digest(ob, digest):
     garment, mesh = ob.toile.garment, ob.data
-    groups = {garment.pin_group} | {getattr(garment, f"map_{name}_group") for name, *_ in mesh_read.MAPS}
+    groups = {garment.pin_group, garment.contact_group} | {band.group for band in garment.bands}
+    groups |= {getattr(garment, f"map_{name}_group") for name, *_ in mesh_read.MAPS}
     for name in sorted(groups & {g.name for g in ob.vertex_groups}) if len(mesh.vertices) <= WEIGHTS_MOST else ():
         digest.update(mesh_read.weights(ob, name).tobytes())
     if garment.use_sewing:
@@ -34,12 +35,20 @@ def _sewing_digest(ob, digest):
         digest.update(sewing.seam_edges(mesh).tobytes())
 
 
+def _plain(value):
+    """The same from one start of Blender to the next."""
+    if isinstance(value, bpy.types.ID):
+        return value.name_full
+    if isinstance(value, bpy.types.bpy_prop_collection):
+        return [[_plain(getattr(item, n)) for n in item.bl_rna.properties.keys() if n != "rna_type"] for item in value]
+    return capture.clean(value) if isinstance(value, float) else sorted(value) if isinstance(value, set) else value
+
+
 def _garment_facts(ob):
     g = ob.toile.garment
-    names = [n for n in g.bl_rna.properties.keys() if n not in ("rna_type", "name", "fabric")]
+    names = [n for n in g.bl_rna.properties.keys() if n not in ("rna_type", "name", "fabric", "active_band")]
     facts = {n: getattr(g, n) for n in names}
-    return {"facts": {k: capture.clean(v) if isinstance(v, float) else sorted(v) if isinstance(v, set) else v
-                      for k, v in facts.items()},
+    return {"facts": {k: _plain(v) for k, v in facts.items()},
             "start": ob.toile.use_start}
 
 

@@ -4,7 +4,8 @@ import textwrap
 
 import bpy
 
-from . import compat, farm, jobs, modifier, native, operators_bake, paths, playback, properties, statistics, versions
+from . import (compat, farm, jobs, modifier, native, operators_bake, paths, playback, properties, shaping, statistics,
+               versions)
 
 # Settings that most artists touch; all others are folded away by their groups.
 BASIC = ("time_step", "contact_thickness", "wind_velocity")
@@ -91,6 +92,9 @@ def draw_garment(layout, context):
     sub = layout.row()
     sub.active = bool(garment.pin_group)
     sub.prop(garment, "pin_axes")
+    sub = layout.row()
+    sub.active = bool(garment.pin_group)
+    sub.prop(garment, "pin_surface")
     row = layout.row(heading="Release")
     row.active = bool(garment.pin_group)
     row.prop(garment, "use_pin_end", text="")
@@ -132,12 +136,11 @@ def draw_sewing(layout, context):
     layout.use_property_split = True
     layout.use_property_decorate = False
     layout.prop(garment, "panel_source")
-    if native.knows("layer"):
-        layout.prop(garment, "layer")
     layout.prop(garment, "use_sewing")
     column = layout.column()
     column.active = garment.use_sewing
     column.prop(garment, "sew_strength")
+    column.prop(garment, "sew_fold")
     for use, names in (("use_sew_frames", ("sew_start", "sew_end")), ("use_sew_release", ("sew_release",))):
         column.prop(garment, use)
         sub = column.column(align=True)
@@ -332,7 +335,9 @@ BODIES = (
     ("fabric", "Fabric", draw_fabric, True, None, True),
     ("shape", "Shape", draw_shape, True, None, True),
     ("sewing", "Sewing", draw_sewing, True, None, True),
+    ("shaping", "Shaping", shaping.draw, True, None, True),
     ("maps", "Property Maps", draw_maps, True, None, True),
+    ("contact", "Contact", shaping.draw_contact, True, None, True),
     ("settings", "Simulation", draw_settings, True, "TOILE_PT_settings_presets", False),
     ("cache", "Cache", draw_cache, True, None, False),
     ("farm", "Farm", farm.draw, True, None, False),

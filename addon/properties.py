@@ -1,4 +1,6 @@
 """Properties: Object.toile and Scene.toile. Settings and fabric properties are made from the tables, one property a row."""
+import math
+
 import bpy
 from bpy.props import (BoolProperty, CollectionProperty, EnumProperty, FloatProperty, FloatVectorProperty, IntProperty,
                        PointerProperty, StringProperty)
@@ -117,8 +119,8 @@ def _choose_fabric(self, context):
     _changed(self, context)
 
 
-def _is_mesh(self, ob):
-    return ob.type == 'MESH'
+def _is_collider(self, ob):
+    return ob.toile.role == 'COLLIDER'
 
 
 def _role_changed(self, context):
@@ -140,6 +142,15 @@ def _redraw(self, context):
 def _choose_version(self, context):
     from . import versions
     versions.use(self.id_data, self.active_version)
+
+
+class ToileBand(bpy.types.PropertyGroup):
+    group: StringProperty(name="Group", update=_changed,
+                          description="Vertices that the elastic runs along: every edge with both ends in it")
+    stiffness: FloatProperty(name="Stiffness (N)", default=20, min=0.001, max=1e6, soft_max=200, update=_changed,
+                             description="Pull of the elastic at twice its length, in newtons")
+    scale: FloatProperty(name="Length", default=0.8, min=0.05, max=5, soft_min=0.3, soft_max=1, subtype='FACTOR',
+                         update=_changed, description="Length at rest relative to the cloth that it is sewn to")
 
 
 class ToileGarment(bpy.types.PropertyGroup):
@@ -207,6 +218,9 @@ def _garment_properties():
         description="Of a spring that holds each pinned vertex, times its weight; 0 holds rigidly")
     yield "pin_axes", EnumProperty(name="Pin Axes", options={'ENUM_FLAG'}, default={'X', 'Y', 'Z'}, update=_changed, items=[
         (a, a, f"Hold along {a} of the world") for a in "XYZ"], description="Directions in which pins hold; none is all")
+    yield "pin_surface", PointerProperty(
+        name="Pin to Surface", type=bpy.types.Object, update=_changed, poll=_is_collider,
+        description="A collider on whose surface pins stay where they are at the start, instead of following the mesh")
     yield "use_pin_end", BoolProperty(name="Release", update=_changed, description="Let go of the pins after a frame")
     yield "pin_end", IntProperty(name="After Frame", default=100, update=_changed, description="Last frame of the pins")
     yield "layer", IntProperty(name="Layer", default=0, min=-1000, max=1000, update=_changed,
@@ -221,6 +235,21 @@ def _garment_properties():
     yield "sew_end", IntProperty(name="End", default=25, update=_changed, description="Frame at which it is closed")
     yield "use_sew_release", BoolProperty(name="Open", update=_changed, description="Let the seams come apart again")
     yield "sew_release", IntProperty(name="At Frame", default=100, update=_changed, description="Frame at which they open")
+    yield "sew_fold", FloatProperty(name="Fold", default=0, min=-math.pi, max=math.pi, subtype='ANGLE',
+                                    update=_changed, description=(
+        "Angle at rest across sewn edges: 0 is flat, positive folds right sides together"))
+    yield "bands", CollectionProperty(type=ToileBand)
+    yield "active_band", IntProperty(name="Band", min=0)
+    yield "pressure", FloatProperty(name="Pressure (Pa)", default=0, min=-1e6, max=1e6, soft_min=-200, soft_max=200,
+                                    update=_changed, description=(
+        "On the back of the cloth: positive pushes towards its right side. Can be keyed"))
+    yield "ignore", PointerProperty(name="Ignore", type=bpy.types.Collection, update=_changed,
+                                    description="Garments and colliders of this collection go through this garment")
+    yield "contact_group", StringProperty(name="No Contact Group", update=_changed,
+                                          description="Vertices with a weight above one half touch nothing")
+    yield "contact_with", EnumProperty(name="No Contact With", default='ALL', update=_changed, items=[
+        ('ALL', "Anything", "Neither colliders nor cloth"), ('COLLIDERS', "Colliders", "Cloth they do touch"),
+        ('CLOTH', "Cloth", "Colliders they do touch")], description="What those vertices do not touch")
     yield "panel_source", EnumProperty(name="Panels", default='MATERIALS', update=_changed, items=[
         ('MATERIALS', "Materials", "Each material is a panel"),
         ('SEAMS', "Marked Seams", "Edges marked as seams part the panels, as they part the islands of the UV map")],
@@ -268,7 +297,7 @@ def _scene_properties():
                                         description="Mark vertices that touch a collider")
 
 
-CLASSES = (ToileGarment, ToileCollider, ToileObject, ToileVersion, ToileScene)
+CLASSES = (ToileBand, ToileGarment, ToileCollider, ToileObject, ToileVersion, ToileScene)
 
 
 def _load_tables():

@@ -1,5 +1,7 @@
 """What is sewn, read from the mesh: edges without faces are stitches that pull their two ends together, as in Blender's own
 cloth; edges marked as seams part the mesh into panels."""
+import math
+
 import numpy
 
 from . import bridge
@@ -80,6 +82,8 @@ def islands(mesh):
 def schedule(garment, pairs):
     """The seam as the scene takes it."""
     made = {"pairs": pairs.tolist(), "strength": max(1e-3, float(f"{garment.sew_strength:.7g}"))}
+    if garment.sew_fold:
+        made["fold_angle"] = float(f"{math.degrees(garment.sew_fold):.7g}")
     if garment.use_sew_frames:
         made["frames"] = [garment.sew_start, max(garment.sew_start, garment.sew_end)]
     if garment.use_sew_release:

@@ -370,11 +370,11 @@ def pins_follow():
     op("bake")
     free, held_up = cached(sheet, 6)[held][:, 2].mean(), shown_base(sheet, 6)[held][:, 2].mean()
     check(free < held_up - 0.005, "the pins were not released")
-    refused_group = sheet.toile.garment
-    refused_group.pin_group = "Nothing"
+    group = sheet.toile.garment
+    group.pin_group = "Nothing"
     refused("bake", ["Sheet", "no vertex group \"Nothing\""])
     sheet.vertex_groups.new(name="Empty")
-    refused_group.pin_group = "Empty"
+    group.pin_group = "Empty"
     refused("bake", ["Sheet", "weight above one half"])
 
 
@@ -812,6 +812,110 @@ def property_maps():
     near(maps["scale_u"], 1 - 0.3 * numpy.clip([0.5 + 4 * v.co.x for v in sheet.data.vertices], 0, 1), 1e-5, "factors")
     sheet.toile.garment.map_bend_group, sheet.toile.garment.map_bend = "Gone", 2
     refused("bake", "no vertex group \"Gone\"")
+
+
+def shaped():
+    """Elastic draws a tube in, keyed pressure lifts a sheet, seams have their fold."""
+    around, rows = 40, 16
+    angle = numpy.arange(around) * 2 * numpy.pi / around
+    points = [(0.2 * numpy.cos(a), 0.2 * numpy.sin(a), 0.03 * k) for k in range(rows) for a in angle]
+    faces = [(k * around + i, k * around + (i + 1) % around, (k + 1) * around + (i + 1) % around, (k + 1) * around + i)
+             for k in range(rows - 1) for i in range(around)]
+    mesh = bpy.data.meshes.new("Cylinder")
+    mesh.from_pydata(points, [], faces)
+    tube = bpy.data.objects.new("Cylinder", mesh)
+    bpy.context.collection.objects.link(tube)
+    activate(tube)
+    op("add", role='GARMENT', fabric="jersey")
+    group = tube.vertex_groups.new(name="Rim")
+    op("band_add")
+    refused("bake", ["Cylinder", "without a vertex group"])
+    tube.toile.garment.bands[0].group = "Rim"
+    refused("bake", ["Cylinder", "Rim", "weight"])
+    rim = [v.index for v in tube.data.vertices if v.co.z > 0.44]
+    group.add([rim[0]], 1.0, 'REPLACE')
+    refused("bake", ["Rim", "both ends"])
+    group.add(rim, 1.0, 'REPLACE')
+    tube.toile.garment.bands[0].stiffness, tube.toile.garment.bands[0].scale = 200, 0.7
+    tube.toile.garment.sew_fold = 0.5
+    bpy.context.scene.use_gravity = False
+    frames(20)
+    op("bake")
+    bpy.context.scene.frame_set(20)
+    points = shown(tube)
+
+    def girth(ring):
+        return numpy.linalg.norm(numpy.roll(points[ring], 1, axis=0) - points[ring], axis=1).sum() / (0.4 * numpy.pi)
+    check(girth(rim) < 0.85, f"the elastic does not draw the rim in: {girth(rim)} of its girth")
+    check(0.95 < girth(slice(0, around)) < 1.05, f"the other rim is drawn in too: {girth(slice(0, around))} of its girth")
+    marked = outdated.digest(bpy.context.scene)
+    tube.toile.garment.bands[0].scale = 0.8
+    check(outdated.digest(bpy.context.scene) != marked, "a changed band does not mark the bake as outdated")
+    op("band_remove")
+    check(len(tube.toile.garment.bands) == 0, "the band is still there")
+    refused("band_remove", "no elastic band")
+
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    sheet = grid(n=10)
+    op("pin", side='X_MIN')
+    garment = sheet.toile.garment
+    garment.sew_fold = 0.5
+    for frame, value in ((1, 0), (8, 0), (12, 60)):
+        garment.pressure = value
+        sheet.keyframe_insert("toile.garment.pressure", frame=frame)
+    frames(20)
+    op("bake")
+    keys = baked_scene(sheet)["garments"][0]["pressure"][0]["keys"]
+    check(keys[0] == {"frame": 1, "value": 0} and keys[-1] == {"frame": 20, "value": 60}, f"keys of the pressure: {keys}")
+    bpy.context.scene.frame_set(8)
+    low = shown(sheet)[:, 2].mean()
+    bpy.context.scene.frame_set(20)
+    check(low < 0.5 and shown(sheet)[:, 2].mean() > low + 0.05, "the pressure does not lift the sheet")
+
+
+def not_touched():
+    """A vertex group and a collection that contact leaves out; pins that stay on a collider's surface."""
+    sheet, sphere = grid(n=10, z=0.3), ball()
+    frames(16)
+    garment = sheet.toile.garment
+    garment.contact_group = "All"
+    sheet.vertex_groups.new(name="All")
+    refused("bake", ["Sheet", "All"])
+    sheet.vertex_groups["All"].add(range(len(sheet.data.vertices)), 1.0, 'REPLACE')
+    garment.contact_with = 'CLOTH'
+
+    def lowest():
+        op("bake")
+        bpy.context.scene.frame_set(16)
+        low = shown(sheet)[:, 2]
+        bpy.context.scene.frame_set(1)
+        return low.max()
+
+    check(lowest() > 0.15, "cloth that still touches colliders fell through")
+    garment.contact_with = 'COLLIDERS'
+    check(lowest() < 0, "cloth that touches no collider lies on one")
+    garment.contact_group = ""
+    away = bpy.data.collections.new("Away")
+    away.objects.link(sphere)
+    garment.ignore = away
+    check(lowest() < 0, "a collider in the collection that is ignored holds the cloth")
+    garment.ignore = None
+    activate(sheet)
+    op("pin", side='X_MIN')
+    garment.pin_surface = sphere
+    sphere.keyframe_insert("location", frame=1)
+    sphere.location.z = 0.5
+    sphere.keyframe_insert("location", frame=16)
+    op("bake")
+    held = mesh_read.pinned(sheet)
+    before = shown(sheet)[held]
+    bpy.context.scene.frame_set(16)
+    near(shown(sheet)[held], before + [0, 0, 0.5], 1e-3, "pins on a surface do not move with it")
+    bpy.context.scene.frame_set(1)
+    op_role = sphere.toile.role
+    sphere.toile.role = 'NONE'
+    refused("bake", ["Sheet", "Ball", "no collider"])
+    sphere.toile.role = op_role
 
 
 def soft_pins():
@@ -1261,6 +1365,6 @@ run([tables, registered_twice, translated, added_and_removed, modifiers_in_order
      armature_collider, animated_modifiers, hidden_colliders, no_place, pins_follow, mistakes, problem_selected,
      cancelled_and_resumed, killed, grows,
      undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
-     property_maps, soft_pins, pins_change, sewn, seam_panels, pattern_imported, rest_shapes, between_frames, motion_blur,
+     property_maps, shaped, not_touched, soft_pins, pins_change, sewn, seam_panels, pattern_imported, rest_shapes, between_frames, motion_blur,
      moving_object, exported, job_elsewhere, farmed, farm_cancelled, figures]
     + ([every_operator_called] if not [a for a in ARGUMENTS if not a.startswith("/")] else []))
