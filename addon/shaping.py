@@ -67,10 +67,7 @@ def no_contact(garments, names, collider_names):
 
 class TOILE_UL_bands(bpy.types.UIList):
     def draw_item(self, context, layout, data, item, icon, active_data, active_property, index):
-        row = layout.row(align=True)
-        row.prop_search(item, "group", context.object, "vertex_groups", text="")
-        row.prop(item, "stiffness", text="")
-        row.prop(item, "scale", text="")
+        layout.label(text=item.group or "no vertices yet", icon='GROUP_VERTEX', translate=not item.group)
 
 
 def draw(layout, context):
@@ -82,6 +79,13 @@ def draw(layout, context):
     column.operator("toile.band_add", icon='ADD', text="")
     column.operator("toile.band_remove", icon='REMOVE', text="")
     layout.use_property_split = True
+    if garment.active_band < len(garment.bands):
+        band, column = garment.bands[garment.active_band], layout.column()
+        column.use_property_decorate = False
+        column.prop_search(band, "group", context.object, "vertex_groups")
+        column.prop(band, "stiffness")
+        column.prop(band, "scale")
+    layout.separator()
     layout.prop(garment, "pressure")
 
 

@@ -2,6 +2,7 @@
 #include "scene_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- keys of one number ---- */
@@ -117,6 +118,11 @@ static toile_status load_sewing(const loader *l, const json_t *item, const toile
 
 /* ---- edges: listed, or all between selected vertices ---- */
 
+static int compare_edges(const void *a, const void *b) {
+    const int *p = a, *q = b;
+    return p[0] != q[0] ? (p[0] > q[0]) - (p[0] < q[0]) : (p[1] > q[1]) - (p[1] < q[1]);
+}
+
 static toile_status read_edges(const loader *l, const json_t *item, const toile_place *place, int index, const garment *g,
                                int **edges, int *count) {
     toile_place edges_place = {place, "edges", 0}, select_place = {place, "select", 0};
@@ -134,15 +140,20 @@ static toile_status read_edges(const loader *l, const json_t *item, const toile_
         int a = corners[i], b = corners[i % 3 == 2 ? i - 2 : i + 1];
         if (!chosen[a] || !chosen[b])
             continue;
-        bool twin = false; /* the other side of an edge runs the other way; a border edge may run either */
-        for (int k = 0; k < *count && !twin; k++)
-            twin = (*edges)[2 * k] == b && (*edges)[2 * k + 1] == a;
-        if (twin)
-            continue;
-        (*edges)[2 * *count] = a;
-        (*edges)[2 * *count + 1] = b;
+        (*edges)[2 * *count] = a < b ? a : b;
+        (*edges)[2 * *count + 1] = a < b ? b : a;
         ++*count;
     }
+    /* both sides of an edge were found: each once */
+    int found = *count;
+    if (found > 0)
+        qsort(*edges, (size_t)found, 2 * sizeof **edges, compare_edges);
+    *count = 0;
+    for (int k = 0; k < found; k++)
+        if (k == 0 || compare_edges(*edges + 2 * k, *edges + 2 * k - 2) != 0) {
+            memmove(*edges + 2 * *count, *edges + 2 * k, 2 * sizeof **edges);
+            ++*count;
+        }
     if (status == TOILE_OK && *count == 0)
         status = REFUSE(&select_place, "no edge of \"%.64s\" has both ends among the selected vertices", g->name);
     toile_free(l->memory, chosen);
