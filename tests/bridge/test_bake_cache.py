@@ -12,46 +12,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
-import tempfile
 import time
-import traceback
 import xml.etree.ElementTree as ElementTree
 
 import h5py
 import numpy
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TOILE = os.path.abspath(os.environ.get("TOILE", os.path.join(ROOT, "build", "toile")))
+from program import ROOT, Skip, TOILE, fails, main, ok, run, tests_of
+
 DATA = os.path.join(ROOT, "tests", "data")
 os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"
 
 
-class Skip(Exception):
-    pass
-
-
 # ---- helpers ----
-
-def run(*args, **more):
-    done = subprocess.run([TOILE, *map(str, args)], capture_output=True, text=True, timeout=600, **more)
-    assert done.returncode >= 0, f"{args}: ended by signal {-done.returncode}\n{done.stderr}"
-    return done
-
-
-def ok(*args):
-    done = run(*args)
-    assert done.returncode == 0, f"{args}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done
-
-
-def fails(code, *args, says=()):
-    done = run(*args)
-    assert done.returncode == code, f"{args}: exit code {done.returncode} instead of {code}\n{done.stdout}{done.stderr}"
-    for word in [says] if isinstance(says, str) else says:
-        assert word in done.stderr, f"{args}: does not say {word!r}:\n{done.stderr}"
-    return done
-
 
 def scene(folder, name="drape", frames=(1, 12), resolution=11, **more):
     content = {
@@ -556,28 +529,5 @@ def test_released_versions(folder):
     assert [[float(x) for x in line[1:]] for line in lines[:4]] == wanted["first_vertices"]
 
 
-def main():
-    tests = [(n, t) for n, t in globals().items() if n.startswith("test_")]
-    if len(sys.argv) > 1:
-        tests = [(n, t) for n, t in tests if any(part in n for part in sys.argv[1:])]
-    passed = failed = skipped = 0
-    for name, test in tests:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                test(folder)
-                passed += 1
-            except Skip as why:
-                skipped += 1
-                print("SKIPPED %s: %s" % (name, why))
-            except Exception:
-                failed += 1
-                print("FAIL " + name)
-                traceback.print_exc(file=sys.stdout)
-                print()
-        sys.stdout.flush()
-    print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
-    sys.exit(1 if failed or not passed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    main(tests_of(globals()))

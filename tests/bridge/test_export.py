@@ -21,11 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TOILE = os.path.abspath(os.environ.get("TOILE", os.path.join(ROOT, "build", "toile")))
-SHARED = os.environ.get("TOILE_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
+from program import SHARED, Skip, TOILE, fails, main, ok, run, tests_of
 
 FIRST, LAST, FPS = 3, 12, 24
 FRAMES = range(FIRST, LAST + 1)
@@ -33,32 +30,7 @@ CLOTH, SIDE = "cloth", "side.piece 2"  # the second one needs cleaning
 SIDE_CLEAN = "side_piece_2"
 
 
-class Skip(Exception):
-    pass
-
-
 # ---- helpers ----
-
-def run(*args, **more):
-    done = subprocess.run([TOILE, *map(str, args)], capture_output=True, text=True, timeout=600, **more)
-    assert done.returncode >= 0, f"{args}: ended by signal {-done.returncode}\n{done.stderr}"
-    return done
-
-
-def ok(*args):
-    done = run(*args)
-    assert done.returncode == 0, f"{args}: exit code {done.returncode}\n{done.stderr}"
-    return done
-
-
-def fails(code, *args, says=()):
-    done = run(*args)
-    assert done.returncode == code, f"{args}: exit code {done.returncode} instead of {code}\n{done.stdout}{done.stderr}"
-    assert any(line.startswith("toile: ") for line in done.stderr.splitlines()), done.stderr
-    for word in [says] if isinstance(says, str) else says:
-        assert word in done.stderr, f"{args}: does not say {word!r}:\n{done.stderr}"
-    return done
-
 
 def export(cache, out, *args):
     return ok("export", cache, "-o", out, "--progress", "none", *args)
@@ -750,26 +722,5 @@ def test_blender_plays_point_caches(folder):
     assert result["pc2 %d" % FIRST] != result["pc2 %d" % LAST]
 
 
-def main():
-    if not os.access(TOILE, os.X_OK):
-        sys.exit("test_export.py: there is no program at %s; build it or set TOILE" % TOILE)
-    passed = failed = skipped = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (sys.argv[1:] and not any(word in name for word in sys.argv[1:])):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                test(folder)
-                passed += 1
-            except Skip as why:
-                skipped += 1
-                print("SKIPPED %s: %s" % (name, why))
-            except Exception:
-                failed += 1
-                print("FAIL %s\n%s" % (name, traceback.format_exc()))
-    print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(tests_of(globals()))

@@ -10,13 +10,9 @@ import os
 import resource
 import signal
 import subprocess
-import sys
-import tempfile
-import traceback
 from fractions import Fraction
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TOILE = os.path.abspath(os.environ.get("TOILE", os.path.join(ROOT, "build", "toile")))
+from program import TOILE, fails, main, ok, run, tests_of
 
 REPORT_KEYS = """frames vertices triangles steps rejected_steps seconds seconds_per_frame stages iterations
     row_multiplies integrator linear_solver preconditioner components_mean threads max_stretch penetrations
@@ -25,30 +21,6 @@ STAGES = "evaluate assemble solve collide_solid collide_self write".split()
 
 
 # ---- helpers ----
-
-def run(*args, **environment):
-    done = subprocess.run([TOILE, *map(str, args)], capture_output=True, text=True, timeout=600,
-                          env={**os.environ, **environment})
-    assert done.returncode >= 0, f"{args}: ended by signal {-done.returncode}\n{done.stderr}"
-    return done
-
-
-def ok(*args):
-    done = run(*args)
-    assert done.returncode == 0, f"{args}: exit code {done.returncode}\n{done.stderr}"
-    return done
-
-
-def fails(code, *args, says=()):
-    """The exit code is as told, and an error line names what it should."""
-    done = run(*args)
-    assert done.returncode == code, f"{args}: exit code {done.returncode} instead of {code}\n{done.stdout}{done.stderr}"
-    lines = done.stderr.splitlines()
-    assert any(line.startswith("toile: ") for line in lines), f"{args}: no line that begins with `toile: `:\n{lines}"
-    for word in [says] if isinstance(says, str) else says:
-        assert word in done.stderr, f"{args}: does not say {word!r}:\n{done.stderr}"
-    return done
-
 
 def scene(folder, name="drape", frames=(1, 10), resolution=13, **more):
     """A cloth that falls onto a ball, held at one corner."""
@@ -415,13 +387,13 @@ def test_damaged_cache(folder):
         with open(cache, "wb") as file:
             file.write(damaged)
         # HDF5 1.10 loses memory of its own over damaged metadata; a build with sanitizers need not mind.
-        codes.append(run("verify", cache, LSAN_OPTIONS="detect_leaks=0").returncode)
+        codes.append(run("verify", cache, environment={"LSAN_OPTIONS": "detect_leaks=0"}).returncode)
     # Some of a file is slack in which nothing is kept; what is kept is noticed.
     assert set(codes) <= {0, 3, 4, 5} and sum(c != 0 for c in codes) >= 10, codes
     with open(cache, "wb") as file:
         file.write(data[:len(data) // 2])
-    assert run("verify", cache, LSAN_OPTIONS="detect_leaks=0").returncode in (3, 4, 5)
-    assert run("info", cache, LSAN_OPTIONS="detect_leaks=0").returncode in (0, 3, 5)
+    assert run("verify", cache, environment={"LSAN_OPTIONS": "detect_leaks=0"}).returncode in (3, 4, 5)
+    assert run("info", cache, environment={"LSAN_OPTIONS": "detect_leaks=0"}).returncode in (0, 3, 5)
 
 
 def test_export_obj(folder):
@@ -555,23 +527,5 @@ def test_tables(folder):
     assert json.loads(ok("schema").stdout)["$schema"].startswith("https://json-schema.org")
 
 
-def main():
-    if not os.access(TOILE, os.X_OK):
-        sys.exit("test_program.py: there is no program at %s; build it or set TOILE" % TOILE)
-    passed = failed = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (sys.argv[1:] and not any(word in name for word in sys.argv[1:])):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                test(folder)
-                passed += 1
-            except Exception:
-                failed += 1
-                print("FAIL %s\n%s" % (name, traceback.format_exc()))
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(tests_of(globals()))

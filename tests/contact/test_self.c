@@ -1,6 +1,7 @@
 /* Cloth against cloth: the search finds every near pair, couplings multiply as the matrix they stand for, zones move as
  * one, layers rest on each other, nothing depends on the number of threads, a saved state leads on, failing memory is told. */
 #include "check.h"
+#include "counting.h"
 
 #include "world.h"
 
@@ -480,24 +481,6 @@ static void crossing_allowed(void) {
               allowed ? "allowed" : "not allowed", moved);
         toile_destroy(w);
     }
-}
-
-typedef struct counter {
-    int64_t calls, fail_at, live;
-} counter;
-
-static void *count_allocate(void *user, size_t size) {
-    counter *c = user;
-    if (c->calls++ == c->fail_at)
-        return NULL;
-    void *p = malloc(size);
-    c->live += p != NULL;
-    return p;
-}
-
-static void count_release(void *user, void *pointer) {
-    ((counter *)user)->live -= pointer != NULL;
-    free(pointer);
 }
 
 static void failing_memory(void) {

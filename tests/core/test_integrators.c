@@ -2,6 +2,7 @@
  * stability against random cloth, Newton's convergence, pins and contacts, saved history, and the same bits
  * on any threads. */
 #include "check.h"
+#include "counting.h"
 
 #include "integrate.h"
 #include "solve_linear.h"
@@ -772,25 +773,6 @@ static void newton_descends(void) {
 }
 
 /* ---- pins, contacts, bits ---- */
-
-typedef struct counter {
-    int64_t calls, fail_at, live;
-} counter;
-
-static void *count_allocate(void *user, size_t size) {
-    counter *c = user;
-    if (c->calls++ == c->fail_at)
-        return NULL;
-    void *p = malloc(size);
-    c->live += p != NULL;
-    return p;
-}
-
-static void count_release(void *user, void *pointer) {
-    counter *c = user;
-    c->live -= pointer != NULL;
-    free(pointer);
-}
 
 /* A soft sheet with a moving corner over a ball. */
 static toile_status build_drape(const toile_hooks *hooks, const char *model, const char *integrator,

@@ -1,6 +1,7 @@
 /* Sewing: panels are pulled together, welded into one particle per place, bent across the seam by its fold angle, taken
  * apart again; momentum stays, resuming and threads change no bit. */
 #include "check.h"
+#include "counting.h"
 
 #include "force_bend.h"
 #include "sew.h"
@@ -458,25 +459,6 @@ static void solvers_and_integrators(void) {
         }
         integrator = "auto";
     }
-}
-
-typedef struct counter {
-    int64_t calls, fail_at, live;
-} counter;
-
-static void *count_allocate(void *user, size_t size) {
-    counter *c = user;
-    if (c->calls++ == c->fail_at)
-        return NULL;
-    void *p = malloc(size);
-    c->live += p != NULL;
-    return p;
-}
-
-static void count_release(void *user, void *pointer) {
-    counter *c = user;
-    c->live -= pointer != NULL;
-    free(pointer);
 }
 
 /* All of sewing, shaping and pinning with the n-th allocation failing: said, nothing lost, and the next try succeeds. */

@@ -1,30 +1,12 @@
 /* The step as a whole: same bits for any number of threads and any instruction set, no allocation, state saved and
  * restored, cancelled and refused calls without a trace, every failing allocation survived. */
 #include "check.h"
+#include "counting.h"
 
 #include "solve_linear.h"
 #include "world.h"
 
 #include <stdint.h>
-
-typedef struct counter {
-    int64_t calls, fail_at, live;
-} counter;
-
-static void *count_allocate(void *user, size_t size) {
-    counter *c = user;
-    if (c->calls++ == c->fail_at)
-        return NULL;
-    void *p = malloc(size);
-    c->live += p != NULL;
-    return p;
-}
-
-static void count_release(void *user, void *pointer) {
-    counter *c = user;
-    c->live -= pointer != NULL;
-    free(pointer);
-}
 
 /* A sheet with a corner pinned and moving, falling over a mesh block and a sphere. Returns the first failure. */
 static toile_status build_scene(toile_world *w, const char *model, const char *threads) {
