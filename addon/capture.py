@@ -171,6 +171,10 @@ class Capture:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         for ob in self.colliders:
             shown = ob.evaluated_get(depsgraph)
+            if not shown.is_evaluated or shown.hide_viewport:
+                raise bridge.Invalid("INVALID", (
+                    f"collider \"{ob.name}\" is disabled in the viewport at frame {self.frame}, by a key or a driver. A "
+                    "collider stays to the end: take that out, or hide it in renders only"))
             self._collider(ob, self.collider_names[ob.name_full], shown, shown.matrix_world)
         if any(ob.instance_type == 'COLLECTION' for ob in self.scene.objects):
             self._instanced_colliders(depsgraph)

@@ -325,10 +325,15 @@ def hidden_colliders():
     check(lifted(instanced)[0] > 0.8, "a collider in a collection instance is not seen")
     for arrange in (excluded, disabled):
         check(lifted(arrange)[0] < 0.5, f"{arrange.__name__}: a collider that Blender does not evaluate stands in the way")
+    top, sphere = lifted(lambda sphere: sphere.keyframe_insert("hide_viewport", frame=1))
+    check(top > 0.8, "a key that shows the collider hides it")
+    sphere.hide_viewport = True
+    sphere.keyframe_insert("hide_viewport", frame=4)
+    bpy.context.scene.frame_set(1)
+    refused("bake", ["Ball", "disabled", "frame 4"])
     bpy.context.object.hide_set(False)
-    into_collection(bpy.context.object)         # the garment: in no scene's collection that is shown
-    bpy.context.scene.collection.children.link(bpy.data.collections["Body.001"])
-    bpy.context.view_layer.layer_collection.children["Body.001"].exclude = True
+    bpy.context.scene.collection.children.link(into_collection(bpy.context.object))     # the garment
+    bpy.context.view_layer.layer_collection.children["Body"].exclude = True
     refused("bake", ["Sheet", "excluded"])
 
 
