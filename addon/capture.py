@@ -74,7 +74,7 @@ class Capture:
         self.frame = self.first
         self._kept = (scene.frame_current, scene.frame_subframe)
         self._hidden = []
-        self._tracks, self._counts, self._pins, self._moving = {}, {}, {}, {}
+        self._tracks, self._counts, self._pins, self._moving, self._amounts = {}, {}, {}, {}, {}
         self._colliders, self._garments_json, self._pins_json = [], [], []
         os.makedirs(os.path.dirname(job_path), exist_ok=True)
         self.job = native.library().create_job(job_path)
@@ -135,6 +135,7 @@ class Capture:
         for ob in self.colliders:
             self._collider(ob, depsgraph)
         for ob in self.garments:
+            self._amounts.setdefault(self.names[ob.name_full], []).append(mesh_read.map_amounts(ob))
             self._garment(ob, depsgraph)
         self.frame += 1
         return self.frame > self.last
@@ -210,12 +211,10 @@ class Capture:
         garment = ob.toile.garment
         if garment.layer and native.knows("layer"):
             entry["layer"] = garment.layer
-        factors = mesh_read.maps(ob)
-        if factors:
-            entry["maps"] = factors
+        mesh_read.maps(ob, self._amounts[name], self.first)     # raises if a group is not there
         pairs = sewing.stitches(ob)
         if len(pairs):
-            entry["sewing"] = [sewing.schedule(garment, pairs)]
+            entry["sewing"] = sewing.schedule(ob, pairs)
         self._garments_json.append(entry)
         if garment.pin_group and modifier.changes_weights(ob, garment.pin_group):
             mesh_read.weights(ob, garment.pin_group)    # raises if the group is not there
@@ -258,6 +257,10 @@ class Capture:
     def finish(self):
         """Writes the scene into the job and puts everything back."""
         self._add_moving_pins()
+        for ob, entry in zip(self.garments, self._garments_json):
+            factors = mesh_read.maps(ob, self._amounts[entry["name"]], self.first)
+            if factors:
+                entry["maps"] = factors
         scene = {"toile": 1, "name": "".join(c if c.isprintable() and c != "/" else "_" for c in self.scene.name)[:100],
                  "fps": clean(self.fps), "frames": [self.first, self.last], "settings": settings(self.scene),
                  "garments": self._garments_json, "colliders": self._colliders, "pins": self._pins_json}

@@ -30,13 +30,16 @@ def _sewing_digest(ob, digest):
         digest.update(mesh_read.weights(ob, name).tobytes())
     if garment.use_sewing:
         digest.update(sewing.loose_edges(mesh).tobytes())
+        digest.update(sewing.turns(mesh).tobytes())
     if garment.panel_source == 'SEAMS':
         digest.update(sewing.seam_edges(mesh).tobytes())
 
 
 def _garment_facts(ob):
     g = ob.toile.garment
-    names = [n for n in g.bl_rna.properties.keys() if n not in ("rna_type", "name", "fabric")]
+    moving = compat.animated(ob)
+    names = [n for n in g.bl_rna.properties.keys() if n not in ("rna_type", "name", "fabric") and
+             "toile.garment." + n not in moving]
     facts = {n: getattr(g, n) for n in names}
     return {"facts": {k: capture.clean(v) if isinstance(v, float) else sorted(v) if isinstance(v, set) else v
                       for k, v in facts.items()},

@@ -457,7 +457,7 @@ int toile_command_import(int argc, char **argv) {
         {"--body", NULL, TOILE_OPTION_TEXT, &in.body_path, "BODY", "the body it is put on: .obj or .abc", NULL},
         {"--output", "-o", TOILE_OPTION_TEXT, &in.scene_path, "SCENE.json", "the scene to write", NULL},
         {"--mesh", NULL, TOILE_OPTION_TEXT, &in.mesh_path, "MESH.obj",
-         "the panels as they start, too: groups, vt in metres, l what is sewn, p what is held meanwhile", NULL},
+         "the panels as they start, too: groups, vt in metres, l what is sewn by seams, p what is held meanwhile", NULL},
         {"--edge-length", NULL, TOILE_OPTION_NUMBER, &in.edge_length, "M", "length of the mesh's edges in metres (0.01)", NULL},
         {"--fabric", NULL, TOILE_OPTION_TEXT, &in.fabric, "NAME", "a fabric of `toile fabrics` (cotton)", NULL},
         {"--progress", NULL, TOILE_OPTION_CHOICE, &in.progress, "MODE", "none, or json: lines on stdout", progress_modes},
