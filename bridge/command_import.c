@@ -30,6 +30,7 @@
 #define OVERHANG_LEAST 0.05             /* m; less is pushed together */
 #define SHRUNK_PART 1.5                 /* how much shrinks, as a multiple of what is too long */
 #define SHRUNK_LEAST 0.25               /* m of a metre */
+#define GATHER_LIKELY 5.0               /* of a longer side into a shorter one; more is asked about */
 
 typedef struct import {
     toile_memory memory;
@@ -140,6 +141,27 @@ static toile_status read_body(import *in) {
         toile_obj_free(&in->memory, &obj);
     }
     return status;
+}
+
+/* ---- what is possible and unlikely ---- */
+
+static double side_length(const import *in, const toile_pattern_side *side) {
+    const toile_pattern_panel *p = &in->read.panels[side->panel];
+    toile_curve curve = p->edges[side->edge].curve;
+    toile_curve_measure measure;
+    memcpy(curve.to, p->edges[(side->edge + 1) % p->loop_sizes[0]].curve.from, sizeof curve.to);
+    toile_curve_measure_of(&curve, &measure);
+    return measure.length;
+}
+
+static void doubt_gathers(const import *in) {
+    for (int i = 0; i < in->read.pattern.seam_count; i++) {
+        const toile_pattern_side *a = in->read.seams[i].sides[0], *b = in->read.seams[i].sides[1];
+        double lengths[2] = {side_length(in, a), side_length(in, b)};
+        if (fmax(lengths[0], lengths[1]) > GATHER_LIKELY * fmin(lengths[0], lengths[1]))
+            fprintf(stderr, "toile: warning: stitch %d joins %.3g m (panel \"%s\", edge %d) to %.3g m (panel \"%s\", edge %d)\n", i,
+                    lengths[0], in->read.panels[a->panel].name, a->edge, lengths[1], in->read.panels[b->panel].name, b->edge);
+    }
 }
 
 /* ---- around the body ---- */
@@ -444,8 +466,10 @@ static toile_status run(import *in) {
         status = raise_waists(in);
     if (status == TOILE_OK)
         status = fit(in);
-    if (status == TOILE_OK)
+    if (status == TOILE_OK) {
+        doubt_gathers(in);
         status = write_scene(in);
+    }
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* More seams are sewn at once: to find tubes takes the fourth power of their number where all join the same
  * two panels. */
@@ -32,18 +33,52 @@ static double length_of(const toile_sewing_order *order, const toile_pattern_sid
     return hypot(b[0] - a[0], b[1] - a[1]);
 }
 
-/* Is the seam a dart, or one of two or more that make a tube of their panels? Bands are not meant: a cuff
- * that is closed where it starts, around the hand, does not go back to the wrist. */
-static bool closes_tube(const toile_sewing_order *order, int seam) {
+/* The longest of the seams that make a tube of two panels, of which this is one, m; 0: it is not. */
+static double tube_length(const toile_sewing_order *order, int seam) {
     const toile_pattern_seam *s = &order->read->seams[seam];
-    bool dart = s->sides[0]->panel == s->sides[1]->panel, tube = false;
+    bool tube = false;
     double longest = length_of(order, s->sides[0]);
-    for (int i = 0; i < order->read->pattern.seam_count && !dart; i++)
+    if (s->sides[0]->panel == s->sides[1]->panel)
+        return 0;
+    for (int i = 0; i < order->read->pattern.seam_count; i++)
         if (i != seam && same_panels(s, &order->read->seams[i])) {
             longest = fmax(longest, length_of(order, order->read->seams[i].sides[0]));
             tube = tube || !is_one_line(order, s, &order->read->seams[i]);
         }
-    return dart || (tube && longest > BAND);
+    return tube ? longest : 0;
+}
+
+/* Is the seam a dart, or one of two or more that make a tube of their panels? Bands are not meant: a cuff that is closed where
+ * it starts, around the hand, does not go back to the wrist. */
+static bool closes_tube(const toile_sewing_order *order, int seam) {
+    const toile_pattern_side *const *sides = order->read->seams[seam].sides;
+    return sides[0]->panel == sides[1]->panel || tube_length(order, seam) > BAND;
+}
+
+/* The shorter side of a box around a panel's corners, m. */
+static double height_of(const toile_pattern_panel *p) {
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (int i = 0; i < 2 * p->loop_sizes[0]; i++) {
+        low[i % 2] = fmin(low[i % 2], p->edges[i / 2].curve.from[i % 2]);
+        high[i % 2] = fmax(high[i % 2], p->edges[i / 2].curve.from[i % 2]);
+    }
+    return fmin(high[0] - low[0], high[1] - low[1]);
+}
+
+/* Is the panel a piece of a cuff or a collar, or of a waistband that nothing holds? */
+static bool is_loose_band(const toile_sewing_order *order, int panel) {
+    bool band = false;
+    if (height_of(&order->read->panels[panel]) > BAND)
+        return false;
+    for (int i = 0; i < order->read->label_count; i++)
+        if (order->read->labels[i].panel == panel && strcmp(order->read->labels[i].label, "lower_interface") == 0)
+            return false;
+    for (int i = 0; i < order->read->pattern.seam_count && !band; i++) {
+        const toile_pattern_side *const *sides = order->read->seams[i].sides;
+        double length = sides[0]->panel == panel || sides[1]->panel == panel ? tube_length(order, i) : 0;
+        band = length > 0 && length <= BAND;
+    }
+    return band;
 }
 
 /* The panel that an edge is sewn to, in the first seam of it; -1: none. What waits for a waist is not meant.
@@ -112,7 +147,9 @@ static void tube_when(const toile_sewing_order *order, int seam, int frames[2]) 
 void toile_sewn_when(const toile_sewing_order *order, int seam, int frames[2]) {
     bool late = order->joins[seam] && order->grows, many = order->read->pattern.seam_count > SEAMS_MOST,
          tube = !many && closes_tube(order, seam);
-    frames[0] = late ? TOILE_PLAN_WEIGHT : TOILE_PLAN_TUBES;
+    const toile_pattern_side *const *sides = order->read->seams[seam].sides;
+    bool band = !many && is_loose_band(order, sides[0]->panel) != is_loose_band(order, sides[1]->panel);
+    frames[0] = late ? TOILE_PLAN_WEIGHT : band ? TOILE_PLAN_FIRST : TOILE_PLAN_TUBES;
     frames[1] = late ? TOILE_PLAN_JOINED : TOILE_PLAN_SEWN;
     if (tube && !late)
         tube_when(order, seam, frames);

@@ -1,13 +1,14 @@
-/* When what is sewn: the plan of a drape of a pattern on a body, at 24 frames a second. It is sewn without
- * weight, then weight comes, then there is time to come to rest.
+/* When what is sewn: the plan of a drape of a pattern on a body, at 24 frames a second. It is sewn without weight, then weight
+ * comes, then there is time to come to rest.
  *
- * Tubes are closed first, as a tailor does, and darts; then they are joined: a sleeve that is drawn to its
- * armhole while its seams are open loses the arm. Where two tubes part, inside of the legs, they are closed
- * before the other seams: legs stand too near to each other for panels that have the leg in their middle, and
- * sewn on both sides at once trousers on a waistband drew their inseams, 3 cm beside the ankle where they
- * start, over it to the outside. What is sewn to a waist from above and is too long is joined to it when it
- * hangs on the shoulders: it shrinks to the length that there is, is joined, and grows again, so that it
- * hangs over the waist. Pushed together it would crumple. */
+ * Tubes are closed first, as a tailor does, and darts; then they are joined: a sleeve that is drawn to its armhole while its
+ * seams are open loses the arm. Bands that nothing holds are drawn to their panels from the beginning: what floats until its
+ * turn is pushed away by what is sewn beside it, as a piece of a cuff to the other side of the hand. Where two tubes part,
+ * inside of the legs, they are closed before the other seams: legs stand too near to each other for panels that have the leg in
+ * their middle, and sewn on both sides at once trousers on a waistband drew their inseams, 3 cm beside the ankle where they
+ * start, over it to the outside.
+ * What is sewn to a waist from above and is too long is joined to it when it hangs on the shoulders: it shrinks to the length
+ * that there is, is joined, and grows again, so that it hangs over the waist. Pushed together it would crumple. */
 #ifndef TOILE_SEWING_ORDER_H
 #define TOILE_SEWING_ORDER_H
 
