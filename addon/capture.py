@@ -83,7 +83,7 @@ class Capture:
         self.scale = scene.unit_settings.scale_length
         self.fps = scene.render.fps / scene.render.fps_base
         self.frame = self.first
-        self._tracks, self._counts, self._pins, self._moving = {}, {}, {}, {}
+        self._tracks, self._counts, self._pins, self._moving, self._amounts = {}, {}, {}, {}, {}
         self._colliders, self._garments_json, self._pins_json = [], [], []
         self._pressure = {name: [] for name in self.names.values()}
         os.makedirs(os.path.dirname(job_path), exist_ok=True)
@@ -179,6 +179,7 @@ class Capture:
         if any(ob.instance_type == 'COLLECTION' for ob in self.scene.objects):
             self._instanced_colliders(depsgraph)
         for ob in self.garments:
+            self._amounts.setdefault(self.names[ob.name_full], []).append(mesh_read.map_amounts(ob))
             self._garment(ob, depsgraph)
             self._pressure[self.names[ob.name_full]].append(ob.evaluated_get(depsgraph).toile.garment.pressure)
         self.frame += 1
@@ -277,15 +278,13 @@ class Capture:
         garment = ob.toile.garment
         if garment.layer and native.knows("layer"):
             entry["layer"] = garment.layer
-        factors = mesh_read.maps(ob)
-        if factors:
-            entry["maps"] = factors
         bands = shaping.elastic(ob)
         if bands:
             entry["elastic"] = bands
+        mesh_read.maps(ob, self._amounts[name], self.first)     # raises if a group is not there
         pairs = sewing.stitches(ob)
         if len(pairs):
-            entry["sewing"] = [sewing.schedule(garment, pairs)]
+            entry["sewing"] = sewing.schedule(ob, pairs)
         self._garments_json.append(entry)
         if garment.pin_group and modifier.changes_weights(ob, garment.pin_group):
             mesh_read.weights(ob, garment.pin_group)    # raises if the group is not there
@@ -342,7 +341,10 @@ class Capture:
     def finish(self):
         """Writes the scene into the job and puts everything back."""
         self._add_moving_pins()
-        for entry in self._garments_json:
+        for ob, entry in zip(self.garments, self._garments_json):
+            factors = mesh_read.maps(ob, self._amounts[entry["name"]], self.first)
+            if factors:
+                entry["maps"] = factors
             pressure = shaping.pressure(self._pressure[entry["name"]], self.first)
             if pressure:
                 entry["pressure"] = pressure

@@ -66,6 +66,18 @@ def set_active_color(mesh, attribute):
     mesh.color_attributes.active_color = attribute
 
 
+def animated(ob):
+    """Paths of an object's properties that have keys."""
+    action = ob.animation_data.action if ob.animation_data else None
+    if action is None:
+        return set()
+    if hasattr(action, "fcurves"):
+        curves = action.fcurves
+    else:                       # Blender 5: in layers
+        curves = [c for layer in action.layers for strip in layer.strips for bag in strip.channelbags for c in bag.fcurves]
+    return {c.data_path for c in curves}
+
+
 def uv_layer(mesh, name):
     """Corner (u, v) of a UV map, or of the active one; None if there is none."""
     import numpy

@@ -195,19 +195,34 @@ def fabric(garment):
 
 
 ACTS_ON = {"stretch": ("stretch_warp", "stretch_weft", "shear"), "bend": ("bend_warp", "bend_weft"),
-           "density": ("density",), "shrink": ("scale_u", "scale_v")}
+           "density": ("density",), "shrink": ("scale_u", "scale_v"), "length": ("scale_u",)}
 
 
-def maps(ob):
-    """Factors on the fabric, vertex by vertex, as the scene takes them."""
+def map_amounts(ob):
+    """What weight 1 does in each map now."""
+    return [getattr(ob.toile.garment, f"map_{name}") for name, *_ in MAPS]
+
+
+def _keys(amounts, most, first):
+    """Of amounts that change from frame to frame, relative to the largest, where they are not on a straight line."""
+    part = (amounts - 1) / (most - 1)
+    bent = numpy.abs(numpy.diff(part, 2)) > 1e-6
+    kept = numpy.nonzero(numpy.concatenate(([True], bent, [True])))[0]
+    return [{"frame": first + int(i), "value": clean(part[i])} for i in kept]
+
+
+def maps(ob, amounts, first):
+    """Factors on the fabric, vertex by vertex, as the scene takes them; `amounts` of all frames from the first on."""
     made, garment = [], ob.toile.garment
-    for name, *_ in MAPS:
-        weight, most = weights(ob, getattr(garment, f"map_{name}_group")), getattr(garment, f"map_{name}")
+    for (name, *_), now in zip(MAPS, numpy.array(amounts).T):
+        weight, most = weights(ob, getattr(garment, f"map_{name}_group")), now[numpy.argmax(numpy.abs(now - 1))]
         if weight is None or most == 1:
             continue
         factors = numpy.clip(1 + (most - 1) * weight, 0.001, 1000)
-        values = [clean(f) for f in factors.tolist()]
-        made += [{"property": key, "values": values} for key in ACTS_ON[name]]
+        entry = {"values": [clean(f) for f in factors.tolist()]}
+        if (now != most).any():
+            entry["keys"] = _keys(now, most, first)
+        made += [{"property": key, **entry} for key in ACTS_ON[name]]
     return made
 
 

@@ -12,7 +12,7 @@ import numpy
 from bpy.props import EnumProperty, FloatProperty, StringProperty
 from bpy_extras.io_utils import ImportHelper
 
-from . import bridge, capture, native, properties
+from . import bridge, capture, native, properties, sewing
 from .operators_setup import SOLID
 
 SECONDS = 300                   # that placing a pattern may take in a script
@@ -42,7 +42,8 @@ class Pieces:
     """What the program wrote of the cut pattern: points, faces with their (u, v), sewing edges, what is held."""
 
     def __init__(self, path):
-        points, uv, faces, corner_uv, edges, held, names, panels = [], [], [], [], [], set(), [], []
+        points, uv, faces, corner_uv, edges, seams, held, names, panels = [], [], [], [], [], [], [], [], []
+        seam = 0
         with open(path, encoding="utf-8") as file:
             for line in file:
                 kind, _, rest = line.rstrip("\n").partition(" ")
@@ -57,13 +58,19 @@ class Pieces:
                     faces.append([int(v) - 1 for v, _ in corners])
                     corner_uv += [int(t) - 1 for _, t in corners]
                     panels.append(len(names) - 1)
+                elif kind == "o" and rest.startswith("seam "):
+                    seam = int(rest.removeprefix("seam "))
                 elif kind == "l":
                     edges.append([int(v) - 1 for v in rest.split()])
+                    seams.append(seam)
                 elif kind == "p":
-                    held.update(int(v) - 1 for v in rest.split())
-        self.points, self.faces, self.edges = points, faces, edges
+                    held.append([int(v) - 1 for v in rest.split()])
+        self.points, self.faces, self.edges, self.seams = points, faces, edges, seams
         self.uv = numpy.array(uv, numpy.float32)[corner_uv]
-        self.held, self.panels, self.panel_names = sorted(held), panels, names
+        self.pins, self.panels, self.panel_names = held, panels, names      # of pins the vertices
+
+    def held(self):
+        return sorted({v for pin in self.pins for v in pin})
 
 
 def make_object(context, name, pieces, scale):
@@ -77,8 +84,8 @@ def make_object(context, name, pieces, scale):
     mesh.update()
     ob = bpy.data.objects.new(name, mesh)
     context.collection.objects.link(ob)
-    if pieces.held:
-        ob.vertex_groups.new(name=GROUP).add(pieces.held, 1.0, 'REPLACE')
+    if pieces.pins:
+        ob.vertex_groups.new(name=GROUP).add(pieces.held(), 1.0, 'REPLACE')
     for other in context.selected_objects:
         other.select_set(False)
     ob.select_set(True)
@@ -97,6 +104,57 @@ def plan(scene, made):
         if key in made["settings"] and hasattr(scene.toile, key):
             setattr(scene.toile, key, made["settings"][key])
     return frame
+
+
+def in_turn(ob, pieces, made, frame):
+    """Each seam in its own frames, which are parts of the time that the object sews."""
+    spans = [seam["frames"] for seam in made["garments"][0]["seams"]]
+    first, last = min(a for a, _ in spans), max(b for _, b in spans)
+    parts = [[(f - first) / max(1, last - first) for f in span] for span in spans]
+    sewing.set_turns(ob.data, {(min(e), max(e)): parts[seam] for e, seam in zip(pieces.edges, pieces.seams)})
+    ob.toile.garment.sew_start, ob.toile.garment.sew_end = frame(first), frame(last)
+
+
+def raise_pins(ob, pieces, made, frame, scale):
+    """What the program raises while it is sewn: a shape key that comes meanwhile, which pins follow."""
+    moved = [(pin["motion"]["keys"], held) for pin, held in zip(made["pins"], pieces.pins) if "motion" in pin]
+    if not moved:
+        return
+    ob.shape_key_add(name="Basis")
+    key = ob.shape_key_add(name="Raised While Sewn", from_mix=False)
+    for keys, held in moved:
+        for v in held:
+            key.data[v].co = [(x + d) / scale for x, d in zip(pieces.points[v], keys[-1]["translate"])]
+    for amount, at in ((0.0, moved[0][0][0]), (1.0, moved[0][0][-1])):
+        key.value = amount
+        key.keyframe_insert("value", frame=frame(at["frame"]))
+
+
+def animate_maps(ob, pieces, made, frame):
+    """Panels that are stiff until they are sewn, and what is shorter until it is joined: vertex groups, and keys of what
+    they do."""
+    points, panel_of = numpy.array(pieces.points), numpy.zeros(len(pieces.points), int)
+    panel_of[numpy.array(pieces.faces)] = numpy.array(pieces.panels)[:, None]
+    for name, group, kinds in (("bend", "Stiff While Sewn", ("bend_warp", "bend_weft")),
+                               ("length", "Short While Sewn", ("scale_u",))):
+        found = [m for m in made["garments"][0].get("maps", []) if m["property"] in kinds and m["value"] != 1]
+        if not found:
+            continue
+        most = max((m["value"] for m in found), key=lambda value: abs(value - 1))
+        weight = numpy.zeros(len(points))
+        for m in found:
+            low, high = numpy.array(m["select"]["box"])
+            chosen = ((points >= low) & (points <= high)).all(axis=1)
+            if "panels" in m["select"]:
+                chosen &= numpy.isin(panel_of, [pieces.panel_names.index(p) for p in m["select"]["panels"]])
+            weight[chosen] = numpy.maximum(weight[chosen], (m["value"] - 1) / (most - 1))
+        kept = ob.vertex_groups.new(name=group)
+        for w in numpy.unique(weight[weight > 0]):
+            kept.add(numpy.nonzero(weight == w)[0].tolist(), float(w), 'REPLACE')
+        setattr(ob.toile.garment, f"map_{name}_group", group)
+        for key in found[0]["keys"]:
+            setattr(ob.toile.garment, f"map_{name}", 1 + key["value"] * (most - 1))
+            ob.keyframe_insert(f"toile.garment.map_{name}", frame=frame(key["frame"]))
 
 
 class Placing:
@@ -254,15 +312,16 @@ class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
         if body is not None and body.toile.role == 'NONE':
             body.toile.role = 'COLLIDER'
         ob = make_object(context, made["name"], pieces, placing.scale)
-        bpy.ops.toile.add(role='GARMENT', fabric=self.fabric, pin_group=GROUP if pieces.held else "")
+        bpy.ops.toile.add(role='GARMENT', fabric=self.fabric, pin_group=GROUP if pieces.pins else "")
         frame, garment = plan(scene, made), ob.toile.garment
         garment.use_sewing = garment.use_sew_frames = True
-        # an object sews all its seams at once: from the first of the plan until weight comes
-        weight = made["frames"][0] + made["settings"]["gravity_delay"] * made["fps"]
-        garment.sew_start, garment.sew_end = frame(made["frames"][0]), frame(weight)
+        in_turn(ob, pieces, made, frame)
+        animate_maps(ob, pieces, made, frame)
         garment.rest_shape, garment.uv_map, garment.uv_scale = 'UV', "Pattern", 1.0 / placing.scale
-        if pieces.held:
+        if pieces.pins:
+            raise_pins(ob, pieces, made, frame, placing.scale)
             pin = made["pins"][0]
+            garment.pin_stiffness = pin.get("stiffness", 0)
             garment.pin_axes = set(pin.get("axes", "xyz").upper())
             garment.use_pin_end, garment.pin_end = True, frame(pin["frames"][1])
         if scene.toile.use_scene_range:

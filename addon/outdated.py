@@ -31,6 +31,7 @@ def _sewing_digest(ob, digest):
         digest.update(mesh_read.weights(ob, name).tobytes())
     if garment.use_sewing:
         digest.update(sewing.loose_edges(mesh).tobytes())
+        digest.update(sewing.turns(mesh).tobytes())
     if garment.panel_source == 'SEAMS':
         digest.update(sewing.seam_edges(mesh).tobytes())
 
@@ -46,7 +47,9 @@ def _plain(value):
 
 def _garment_facts(ob):
     g = ob.toile.garment
-    names = [n for n in g.bl_rna.properties.keys() if n not in ("rna_type", "name", "fabric", "active_band")]
+    moving = compat.animated(ob)
+    names = [n for n in g.bl_rna.properties.keys() if n not in ("rna_type", "name", "fabric", "active_band") and
+             "toile.garment." + n not in moving]
     facts = {n: getattr(g, n) for n in names}
     return {"facts": {k: _plain(v) for k, v in facts.items()},
             "start": ob.toile.use_start}

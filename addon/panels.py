@@ -4,8 +4,8 @@ import textwrap
 
 import bpy
 
-from . import (compat, farm, jobs, modifier, native, operators_bake, paths, playback, properties, shaping, statistics,
-               versions)
+from . import (compat, farm, jobs, modifier, native, operators_bake, paths, playback, properties, sewing, shaping,
+               statistics, versions)
 
 # Settings that most artists touch; all others are folded away by their groups.
 BASIC = ("time_step", "contact_thickness", "wind_velocity")
@@ -132,7 +132,8 @@ def draw_shape(layout, context):
 
 
 def draw_sewing(layout, context):
-    garment = garment_of(context).toile.garment
+    ob = garment_of(context)
+    garment = ob.toile.garment
     layout.use_property_split = True
     layout.use_property_decorate = False
     layout.prop(garment, "panel_source")
@@ -147,6 +148,8 @@ def draw_sewing(layout, context):
         sub.active = getattr(garment, use)
         for name in names:
             sub.prop(garment, name)
+        if use == "use_sew_frames" and sewing.are_in_turns(ob.data):
+            sub.prop(garment, "use_sew_turns")
 
 
 def draw_maps(layout, context):

@@ -17,6 +17,7 @@ MAPS = (                # vertex groups that change a fabric from place to place
     ("bend", "Bending", "Factor on bending stiffness where the weight is 1", 1.0, 0.0, 1000.0),
     ("density", "Density", "Factor on the weight of the fabric where the weight is 1", 1.0, 0.01, 100.0),
     ("shrink", "Shrink", "Size of the cut where the weight is 1: below 1 pulls the cloth together", 1.0, 0.1, 10.0),
+    ("length", "Length", "Length of the cut along the warp where the weight is 1", 1.0, 0.1, 10.0),
 )
 
 
@@ -233,6 +234,8 @@ def _garment_properties():
                                          description="Choose the frames of sewing; else the first second")
     yield "sew_start", IntProperty(name="Start", default=1, update=_changed, description="First frame of sewing")
     yield "sew_end", IntProperty(name="End", default=25, update=_changed, description="Frame at which it is closed")
+    yield "use_sew_turns", BoolProperty(name="In Turn", default=True, update=_changed, description=(
+        "Seams of an imported pattern are sewn one after the other between start and end, as their edges say"))
     yield "use_sew_release", BoolProperty(name="Open", update=_changed, description="Let the seams come apart again")
     yield "sew_release", IntProperty(name="At Frame", default=100, update=_changed, description="Frame at which they open")
     yield "sew_fold", FloatProperty(name="Fold", default=0, min=-math.pi, max=math.pi, subtype='ANGLE',

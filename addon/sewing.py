@@ -1,5 +1,6 @@
 """What is sewn, read from the mesh: edges without faces are stitches that pull their two ends together, as in Blender's own
-cloth; edges marked as seams part the mesh into panels."""
+cloth; edges marked as seams part the mesh into panels. Two attributes of edges say in which part of the time that an object
+sews each stitch is sewn."""
 import math
 
 import numpy
@@ -31,6 +32,36 @@ def loose_edges(mesh):
     loose = numpy.ones(len(mesh.edges), bool)
     loose[_corner_edges(mesh)] = False
     return _edges(mesh)[loose]
+
+
+TURN = ("toile_sew_from", "toile_sew_to")       # of the time between start and end, 0 to 1
+
+
+def set_turns(mesh, turn_of):
+    """`turn_of`: (from, to) of pairs of vertices, smaller first."""
+    turns = numpy.array([turn_of.get((min(pair), max(pair)), (0, 0)) for pair in _edges(mesh).tolist()], numpy.float32)
+    for column, name in enumerate(TURN):
+        mesh.attributes.new(name, 'FLOAT', 'EDGE').data.foreach_set("value", numpy.ascontiguousarray(turns[:, column]))
+
+
+def are_in_turns(mesh):
+    return all(name in mesh.attributes for name in TURN)
+
+
+def turns(mesh):
+    """Part of the time in which each edge without faces is sewn, (n x 2); all of it if nothing else is said."""
+    made = numpy.zeros((len(mesh.edges), 2), numpy.float32)
+    for column, name in enumerate(TURN):
+        kept = mesh.attributes.get(name)
+        if kept is not None and kept.domain == 'EDGE' and kept.data_type == 'FLOAT':
+            out = numpy.empty(len(mesh.edges), numpy.float32)
+            kept.data.foreach_get("value", out)
+            made[:, column] = numpy.clip(out, 0, 1)
+    loose = numpy.ones(len(mesh.edges), bool)
+    loose[_corner_edges(mesh)] = False
+    made = made[loose]
+    made[made[:, 1] <= made[:, 0]] = (0, 1)
+    return made
 
 
 def seam_edges(mesh):
@@ -79,13 +110,19 @@ def islands(mesh):
             return numpy.unique(piece, return_inverse=True)[1].astype(numpy.int32)
 
 
-def schedule(garment, pairs):
-    """The seam as the scene takes it."""
-    made = {"pairs": pairs.tolist(), "strength": max(1e-3, float(f"{garment.sew_strength:.7g}"))}
+def schedule(ob, pairs):
+    """The seams as the scene takes them: what is sewn in the same frames is one."""
+    garment, made = ob.toile.garment, {}
+    facts = {"strength": max(1e-3, float(f"{garment.sew_strength:.7g}"))}
     if garment.sew_fold:
-        made["fold_angle"] = float(f"{math.degrees(garment.sew_fold):.7g}")
-    if garment.use_sew_frames:
-        made["frames"] = [garment.sew_start, max(garment.sew_start, garment.sew_end)]
+        facts["fold_angle"] = float(f"{math.degrees(garment.sew_fold):.7g}")
     if garment.use_sew_release:
-        made["release"] = garment.sew_release
-    return made
+        facts["release"] = garment.sew_release
+    if not garment.use_sew_frames:
+        return [{"pairs": pairs.tolist(), **facts}]
+    time = max(0, garment.sew_end - garment.sew_start)
+    parts = turns(ob.data) if garment.use_sew_turns else numpy.tile((0, 1), (len(pairs), 1))
+    frames = garment.sew_start + numpy.round(parts * time).astype(int)
+    for pair, span in zip(pairs.tolist(), frames.tolist()):
+        made.setdefault(tuple(span), []).append(pair)
+    return [{"pairs": made[span], "frames": list(span), **facts} for span in sorted(made)]

@@ -9,6 +9,7 @@
 #include "pattern_waist.h"
 #include "scene.h"
 #include "scene_abc.h"
+#include "sewing_order.h"
 #include "settings.h"
 
 #include <errno.h>
@@ -23,23 +24,13 @@
 #define FIT_EDGE 0.035                  /* m, of the mesh that is placed */
 #define FIELD_STEP 0.02                 /* m, of the distances from the body */
 
-/* The plan of a drape at 24 frames a second: sewn without weight, then weight comes, then time to come to rest. Tubes are closed
- * first, as a tailor does, and darts; then they are joined: a sleeve that is drawn to its armhole while its seams are open
- * loses the arm. Where two tubes part, inside of the legs, they are closed before the other seams: legs stand too near to each other for panels
- * that have the leg in their middle, and sewn on both sides at once trousers on a waistband drew their inseams, 3 cm beside the ankle
- * where they start, over it to the outside. What is sewn to a waist from above and is too long is joined to it when it hangs on the shoulders: it shrinks to the length that there
- * is, is joined, and grows again, so that it hangs over the waist. Pushed together it would crumple. */
-enum { FPS = 24, FIRST = 1, PARTED = 13, TUBES = 25, SEWN = 49, WEIGHT = 61, SHRUNK = 73, JOINED = 85, GROWN = 133, HELD = 24, REST = 108 };
-#define PIN_STIFFNESS 2000.0            /* N/m for every metre of an edge */
+/* N/m for every metre of an edge: trousers that are 5 cm short from waist to crotch are pulled up with 17 N. Five times as
+ * stiff, pins drew cloth into the slot between the legs, 4 mm wide, and through its wall. */
+#define PIN_STIFFNESS 400.0
 #define OVERHANG_LEAST 0.05             /* m; less is pushed together */
 #define SHRUNK_PART 1.5                 /* how much shrinks, as a multiple of what is too long */
 #define SHRUNK_LEAST 0.25               /* m of a metre */
-/* N m. Panels are as stiff as card until they are sewn: soft ones crumple where seams meet and are gathered, and a fold is caught in an
- * armpit for good. A tunic with puffed sleeves at 2 cm has 13 stitches open as soft as it is, 6 with a tenth of this, none with this. */
-#define SEWN_BEND 6e-3
-/* More seams are sewn at once: to find tubes takes the fourth power of their number where all join the same two panels. */
-#define SEAMS_MOST 200
-#define BAND 0.12                       /* m; cuffs, collars and waistbands are not higher */
+#define GATHER_LIKELY 5.0               /* of a longer side into a shorter one; more is asked about */
 
 typedef struct import {
     toile_memory memory;
@@ -85,7 +76,7 @@ static toile_status read_body_file(import *in, toile_obj *obj) {
     struct toile_abc *abc = NULL;
     toile_status status = toile_abc_open(&in->memory, in->body_path, NULL, false, &abc, &in->error);
     if (status == TOILE_OK)
-        status = toile_abc_mesh(abc, (double)FIRST / FPS, obj, &in->error);
+        status = toile_abc_mesh(abc, (double)TOILE_PLAN_FIRST / TOILE_PLAN_FPS, obj, &in->error);
     toile_abc_close(abc);
     return status;
 }
@@ -150,6 +141,27 @@ static toile_status read_body(import *in) {
         toile_obj_free(&in->memory, &obj);
     }
     return status;
+}
+
+/* ---- what is possible and unlikely ---- */
+
+static double side_length(const import *in, const toile_pattern_side *side) {
+    const toile_pattern_panel *p = &in->read.panels[side->panel];
+    toile_curve curve = p->edges[side->edge].curve;
+    toile_curve_measure measure;
+    memcpy(curve.to, p->edges[(side->edge + 1) % p->loop_sizes[0]].curve.from, sizeof curve.to);
+    toile_curve_measure_of(&curve, &measure);
+    return measure.length;
+}
+
+static void doubt_gathers(const import *in) {
+    for (int i = 0; i < in->read.pattern.seam_count; i++) {
+        const toile_pattern_side *a = in->read.seams[i].sides[0], *b = in->read.seams[i].sides[1];
+        double lengths[2] = {side_length(in, a), side_length(in, b)};
+        if (fmax(lengths[0], lengths[1]) > GATHER_LIKELY * fmin(lengths[0], lengths[1]))
+            fprintf(stderr, "toile: warning: stitch %d joins %.3g m (panel \"%s\", edge %d) to %.3g m (panel \"%s\", edge %d)\n", i,
+                    lengths[0], in->read.panels[a->panel].name, a->edge, lengths[1], in->read.panels[b->panel].name, b->edge);
+    }
 }
 
 /* ---- around the body ---- */
@@ -263,7 +275,7 @@ static json_t *side_json(const import *in, const toile_pattern_side *side) {
 }
 
 static int whole_at(const import *in) {
-    return in->grows ? GROWN : SEWN;
+    return in->grows ? TOILE_PLAN_GROWN : TOILE_PLAN_SEWN;
 }
 
 /* Height of the middle of an edge where the panel starts. */
@@ -281,12 +293,13 @@ static double height_of(const import *in, const toile_garmentcode_label *l) {
 /* One edge kept at a height until the garment hangs: it goes `up` from its start while it is sewn. */
 static json_t *pin_json(const import *in, const toile_garmentcode_label *l, const char *garment, double up) {
     json_t *pin = json_pack("{s:s,s:{s:[{s:s,s:i}]},s:[i,i],s:s,s:f}", "garment", garment, "select", "panel_edges", "panel",
-                            in->read.panels[l->panel].name, "edge", l->edge, "frames", FIRST, whole_at(in) + HELD, "axes", "z",
-                            "stiffness", PIN_STIFFNESS * in->edge_length);
+                            in->read.panels[l->panel].name, "edge", l->edge, "frames", TOILE_PLAN_FIRST,
+                            whole_at(in) + TOILE_PLAN_HELD, "axes", "z", "stiffness", PIN_STIFFNESS * in->edge_length);
     if (up != 0)
         json_object_set_new(pin, "motion",
-                            json_pack("{s:[{s:i,s:[f,f,f]},{s:i,s:[f,f,f]}],s:s}", "keys", "frame", FIRST, "translate", 0.0, 0.0,
-                                      0.0, "frame", SEWN, "translate", 0.0, 0.0, up, "interpolation", "smooth"));
+                            json_pack("{s:[{s:i,s:[f,f,f]},{s:i,s:[f,f,f]}],s:s}", "keys", "frame", TOILE_PLAN_FIRST,
+                                      "translate", 0.0, 0.0, 0.0, "frame", TOILE_PLAN_SEWN, "translate", 0.0, 0.0, up,
+                                      "interpolation", "smooth"));
     return pin;
 }
 
@@ -329,142 +342,36 @@ static json_t *maps_json(import *in) {
         json_array_append_new(
             maps, json_pack("{s:s,s:{s:[[f,f,f],[f,f,f]],s:[s]},s:f,s:[{s:i,s:i},{s:i,s:i},{s:i,s:i},{s:i,s:i}]}", "property", "scale_u",
                             "select", "box", -10.0, -10.0, -10.0, 10.0, 10.0, begins + height, "panels", in->read.panels[p].name,
-                            "value", fmax(1 - over / height, SHRUNK_LEAST), "keys", "frame", SEWN, "value", 0, "frame", SHRUNK,
-                            "value", 1, "frame", JOINED, "value", 1, "frame", GROWN, "value", 0));
+                            "value", fmax(1 - over / height, SHRUNK_LEAST), "keys", "frame", TOILE_PLAN_SEWN,
+                            "value", 0, "frame", TOILE_PLAN_SHRUNK, "value", 1, "frame", TOILE_PLAN_JOINED,
+                            "value", 1, "frame", TOILE_PLAN_GROWN, "value", 0));
         in->grows = true;
     }
     return maps;
 }
 
-/* Bends of the whole garment while it is sewn. */
+/* The whole garment is as stiff as card while it is sewn. */
 static void stiffen(const import *in, json_t *maps) {
     static const char *const PROPERTIES[] = {"bend_warp", "bend_weft"};
     const toile_fabric *fabric = &toile_find_fabric(in->fabric)->fabric;
     double bends[] = {fabric->bend_warp, fabric->bend_weft};
-    int from = in->grows ? JOINED : WEIGHT, to = from + SHRUNK - WEIGHT;
+    int from = in->grows ? TOILE_PLAN_JOINED : TOILE_PLAN_WEIGHT, to = from + TOILE_PLAN_SHRUNK - TOILE_PLAN_WEIGHT;
     for (int k = 0; k < 2; k++)
         json_array_append_new(maps, json_pack("{s:s,s:{s:[[f,f,f],[f,f,f]]},s:f,s:[{s:i,s:i},{s:i,s:i}]}", "property", PROPERTIES[k],
                                               "select", "box", -10.0, -10.0, -10.0, 10.0, 10.0, 10.0, "value",
-                                              fmax(1, fmin(SEWN_BEND / bends[k], 1000)), "keys", "frame", from, "value", 1, "frame",
-                                              to, "value", 0));
-}
-
-/* Do both seams join the same two panels? */
-static bool same_panels(const toile_pattern_seam *a, const toile_pattern_seam *b) {
-    int p = a->sides[0]->panel, q = a->sides[1]->panel, r = b->sides[0]->panel, s = b->sides[1]->panel;
-    return (p == r && q == s) || (p == s && q == r);
-}
-
-/* Are they one line on both panels, so that it is one seam in two pieces? */
-static bool is_one_line(const import *in, const toile_pattern_seam *a, const toile_pattern_seam *b) {
-    for (int k = 0; k < 2; k++) {
-        const toile_pattern_side *p = a->sides[k], *q = b->sides[b->sides[0]->panel == p->panel ? 0 : 1];
-        int apart = abs(p->edge - q->edge);
-        if (apart != 1 && apart != in->read.panels[p->panel].loop_sizes[0] - 1)
-            return false;
-    }
-    return true;
-}
-
-/* From end to end, m. */
-static double length_of(const import *in, const toile_pattern_side *side) {
-    const toile_pattern_panel *p = &in->read.panels[side->panel];
-    const double *a = p->edges[side->edge].curve.from, *b = p->edges[(side->edge + 1) % p->loop_sizes[0]].curve.from;
-    return hypot(b[0] - a[0], b[1] - a[1]);
-}
-
-/* Is the seam a dart, or one of two or more that make a tube of their panels? Bands are not meant: a cuff that is closed where it starts,
- * around the hand, does not go back to the wrist. */
-static bool closes_tube(const import *in, int seam) {
-    const toile_pattern_seam *s = &in->read.seams[seam];
-    bool dart = s->sides[0]->panel == s->sides[1]->panel, tube = false;
-    double longest = length_of(in, s->sides[0]);
-    for (int i = 0; i < in->read.pattern.seam_count && !dart; i++)
-        if (i != seam && same_panels(s, &in->read.seams[i])) {
-            longest = fmax(longest, length_of(in, in->read.seams[i].sides[0]));
-            tube = tube || !is_one_line(in, s, &in->read.seams[i]);
-        }
-    return dart || (tube && longest > BAND);
-}
-
-/* The panel that an edge is sewn to, in the first seam of it; -1: none. What waits for a waist is not meant. */
-static int partner_of(const import *in, int panel, int edge) {
-    for (int i = 0; i < in->read.pattern.seam_count; i++)
-        for (int k = 0; k < 2 && !in->joins[i]; k++) {
-            const toile_pattern_side *side = in->read.seams[i].sides[k];
-            if (side->panel == panel && side->edge == edge)
-                return in->read.seams[i].sides[1 - k]->panel;
-        }
-    return -1;
-}
-
-/* Is the first a panel of a tube, with the second (-1: with any)? */
-static bool is_tube(const import *in, int panel, int with) {
-    for (int i = 0; i < in->read.pattern.seam_count; i++) {
-        int p = in->read.seams[i].sides[0]->panel, q = in->read.seams[i].sides[1]->panel, other = p == panel ? q : p;
-        if (p != q && (p == panel || q == panel) && (with < 0 || other == with) && closes_tube(in, i))
-            return true;
-    }
-    return false;
-}
-
-/* What the seam of a tube ends at. */
-typedef enum seam_end {
-    END_FREE,  /* nothing, or bands: as an outseam at hem and waist */
-    END_BODY,  /* a panel of another tube: as a shoulder at an armhole */
-    END_PARTS  /* both panels go on to the two of another tube: as an inseam at the crotch */
-} seam_end;
-
-static seam_end end_of(const import *in, int seam) {
-    const toile_pattern_side *sides[2] = {in->read.seams[seam].sides[0], in->read.seams[seam].sides[1]};
-    seam_end end = END_FREE;
-    for (int way = -1; way <= 1; way += 2) {
-        int next[2];
-        bool tube = false;
-        for (int k = 0; k < 2; k++) {
-            int size = in->read.panels[sides[k]->panel].loop_sizes[0];
-            int by = sides[k]->reverse ? -way : way; /* the beginnings of both sides meet */
-            next[k] = partner_of(in, sides[k]->panel, (sides[k]->edge + by + size) % size);
-            if (next[k] == sides[0]->panel || next[k] == sides[1]->panel)
-                next[k] = -1;
-            tube = tube || (next[k] >= 0 && is_tube(in, next[k], -1));
-        }
-        if (next[0] >= 0 && next[1] >= 0 && next[0] != next[1] && is_tube(in, next[0], next[1]))
-            return END_PARTS;
-        end = tube ? END_BODY : end;
-    }
-    return end;
-}
-
-/* Frames in which a seam of a tube is sewn: in two turns if tubes part at some of its seams and the others are free, which is a leg. A
- * sleeve has all of its seams end at the body, and is closed at once. */
-static void tube_when(const import *in, int seam, int frames[2]) {
-    int ends[3] = {0, 0, 0};
-    for (int i = 0; i < in->read.pattern.seam_count; i++)
-        if (same_panels(&in->read.seams[seam], &in->read.seams[i]))
-            ends[end_of(in, i)]++;
-    bool leg = ends[END_PARTS] > 0 && ends[END_FREE] > 0 && ends[END_BODY] == 0, inner = leg && end_of(in, seam) == END_PARTS;
-    frames[0] = leg && !inner ? PARTED : FIRST;
-    frames[1] = inner ? PARTED : TUBES;
-}
-
-/* Frames in which a seam is sewn. */
-static void sewn_when(const import *in, int seam, int frames[2]) {
-    bool late = in->joins[seam] && in->grows, many = in->read.pattern.seam_count > SEAMS_MOST, tube = !many && closes_tube(in, seam);
-    frames[0] = late ? WEIGHT : TUBES;
-    frames[1] = late ? JOINED : SEWN;
-    if (tube && !late)
-        tube_when(in, seam, frames);
+                                              fmax(1, fmin(TOILE_SEWN_BEND / bends[k], 1000)), "keys", "frame", from, "value", 1,
+                                              "frame", to, "value", 0));
 }
 
 static json_t *scene_json(import *in, const char *name, const char *body) {
     json_t *panels = json_array(), *seams = json_array(), *maps = maps_json(in);
+    const toile_sewing_order order = {&in->read, in->joins, in->grows};
     for (int i = 0; i < in->read.pattern.panel_count; i++)
         json_array_append_new(panels, panel_json(in, i));
     for (int i = 0; i < in->read.pattern.seam_count; i++) {
         const toile_pattern_seam *s = &in->read.seams[i];
         int frames[2];
-        sewn_when(in, i, frames);
+        toile_sewn_when(&order, i, frames);
         json_array_append_new(seams, json_pack("{s:[o],s:[o],s:[i,i]}", "a", side_json(in, s->sides[0]), "b",
                                                side_json(in, s->sides[1]), "frames", frames[0], frames[1]));
     }
@@ -480,10 +387,12 @@ static json_t *scene_json(import *in, const char *name, const char *body) {
     stiffen(in, maps);
     json_object_set_new(garment, "maps", maps);
     return json_pack("{s:i,s:s,s:s,s:i,s:[i,i],s:{s:f,s:f},s:[o],s:[o],s:o}", "toile", 1, "name", name, "description",
-                     "Made by toile import: sewn without weight, then draped", "fps", FPS, "frames", FIRST, whole_at(in) + HELD + REST,
-                     "settings",
-                     "gravity_delay", (double)(SEWN - FIRST) / FPS, "gravity_ramp", (double)(WEIGHT - SEWN) / FPS, "garments",
-                     garment, "colliders", collider, "pins", pins_json(in, "garment"));
+                     "Made by toile import: sewn without weight, then draped", "fps", TOILE_PLAN_FPS,
+                     "frames", TOILE_PLAN_FIRST,
+                     whole_at(in) + TOILE_PLAN_HELD + TOILE_PLAN_REST, "settings", "gravity_delay",
+                     (double)(TOILE_PLAN_SEWN - TOILE_PLAN_FIRST) / TOILE_PLAN_FPS, "gravity_ramp",
+                     (double)(TOILE_PLAN_WEIGHT - TOILE_PLAN_SEWN) / TOILE_PLAN_FPS, "garments", garment, "colliders", collider,
+                     "pins", pins_json(in, "garment"));
 }
 
 /* The file's name without folder and ending, and without what GarmentCode adds to it. */
@@ -557,8 +466,10 @@ static toile_status run(import *in) {
         status = raise_waists(in);
     if (status == TOILE_OK)
         status = fit(in);
-    if (status == TOILE_OK)
+    if (status == TOILE_OK) {
+        doubt_gathers(in);
         status = write_scene(in);
+    }
     return status;
 }
 
@@ -570,7 +481,7 @@ int toile_command_import(int argc, char **argv) {
         {"--body", NULL, TOILE_OPTION_TEXT, &in.body_path, "BODY", "the body it is put on: .obj or .abc", NULL},
         {"--output", "-o", TOILE_OPTION_TEXT, &in.scene_path, "SCENE.json", "the scene to write", NULL},
         {"--mesh", NULL, TOILE_OPTION_TEXT, &in.mesh_path, "MESH.obj",
-         "the panels as they start, too: groups, vt in metres, l what is sewn, p what is held meanwhile", NULL},
+         "the panels as they start, too: groups, vt in metres, l what is sewn by seams, p what is held meanwhile", NULL},
         {"--edge-length", NULL, TOILE_OPTION_NUMBER, &in.edge_length, "M", "length of the mesh's edges in metres (0.01)", NULL},
         {"--fabric", NULL, TOILE_OPTION_TEXT, &in.fabric, "NAME", "a fabric of `toile fabrics` (cotton)", NULL},
         {"--progress", NULL, TOILE_OPTION_CHOICE, &in.progress, "MODE", "none, or json: lines on stdout", progress_modes},

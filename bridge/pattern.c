@@ -9,6 +9,7 @@
 
 #define LENGTH_LEAST 1e-5           /* m; below it an edge has no length */
 #define PANEL_MOST 1000.0           /* m; larger ones are in other units */
+#define WIDTH_LEAST 1e-3            /* m; narrower ones too */
 #define TURN_MOST (M_PI / 4)        /* of the outline from one segment to the next */
 #define MEET 0.35                   /* corners of both sides nearer than this part of an edge length are one */
 
@@ -245,6 +246,18 @@ static toile_status begin_walk(const maker *m, int seam, int which, walk *w) {
     return TOILE_OK;
 }
 
+static toile_status refuse_gather(const maker *m, int seam, const walk w[2]) {
+    double a = w[0].upto[w[0].count], b = w[1].upto[w[1].count];
+    if (fmax(a, b) <= TOILE_GATHER_MOST * fmin(a, b))
+        return TOILE_OK;
+    int longer = a > b ? 0 : 1;
+    m->where->seam = seam;
+    return toile_fail(m->error, TOILE_INVALID,
+                      "%s: %s, on side %c of %g m, would be gathered into %g m; cloth is gathered at most %g to 1",
+                      label_of_seam(m, seam).text, label_of(m, (int)(edge_of_side(m, w[longer].sides) - m->edges)).text,
+                      "ab"[longer], fmax(a, b), fmin(a, b), TOILE_GATHER_MOST);
+}
+
 /* A place where both sides have a vertex, since one of them or both have a corner there: distances along each. */
 typedef struct node {
     double at[2];
@@ -312,6 +325,8 @@ static toile_status sample_seam(const maker *m, int seam) {
     toile_status status = begin_walk(m, seam, 0, &w[0]);
     if (status == TOILE_OK)
         status = begin_walk(m, seam, 1, &w[1]);
+    if (status == TOILE_OK)
+        status = refuse_gather(m, seam, w);
     if (status == TOILE_OK) {
         nodes = toile_alloc(m->memory, (size_t)w[0].count + (size_t)w[1].count + 2, sizeof *nodes);
         if (!nodes)
@@ -498,6 +513,22 @@ static toile_status refuse_panel(const maker *m, int panel, toile_panel_fault fa
     return no_memory(m);
 }
 
+/* A strip's width is twice its area by the length of its outline. */
+static toile_status refuse_narrow(const maker *m, int panel) {
+    const toile_pattern_panel *p = &m->pattern->panels[panel];
+    int base = m->mesh->edge_base[panel];
+    double around = 0;
+    for (int i = 0; i < p->loop_sizes[0]; i++)
+        around += m->edges[base + i].measure.length;
+    double width = fabs(loop_area(m->edges + base, p->loop_sizes[0])) / around;
+    if (width >= WIDTH_LEAST)
+        return TOILE_OK;
+    m->where->panel = panel;
+    return toile_fail(m->error, TOILE_INVALID,
+                      "panel \"%.64s\": is %g m wide and %g m around; cloth is at least %g m wide, are the units right?", p->name,
+                      width, around, WIDTH_LEAST);
+}
+
 static toile_status cut_panel(const maker *m, int panel, toile_panel_mesh *made) {
     const toile_pattern_panel *p = &m->pattern->panels[panel];
     toile_status status = TOILE_OK;
@@ -535,6 +566,8 @@ static toile_status cut_panel(const maker *m, int panel, toile_panel_mesh *made)
                                .finer_count = p->finer_count,
                                .finer = p->finer};
     status = refuse_panel(m, panel, toile_panel_mesh_make(m->memory, &shape, made));
+    if (status == TOILE_OK)
+        status = refuse_narrow(m, panel);
 out:
     toile_free(m->memory, points);
     toile_free(m->memory, sizes);

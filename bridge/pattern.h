@@ -82,6 +82,9 @@ enum {
     TOILE_PATTERN_VERTICES = 8000000
 };
 
+/* The longer side of a seam by the shorter one, at most: tulle of tutus has 6, and much more does not fit into a seam. */
+#define TOILE_GATHER_MOST 20.0
+
 /* Measures, samples, cuts and places all panels. What cannot be cut or sewn is refused with panel and edge named. */
 toile_status toile_pattern_make(toile_memory *memory, const toile_pattern *pattern, toile_pattern_mesh *mesh,
                                 toile_pattern_where *where, toile_error *error);

@@ -1,5 +1,5 @@
 /* The garment of a scene that has one, as it starts, as an OBJ file: panels are groups, vt are material coordinates in
- * metres, what is sewn are lines (l), what is pinned are points (p). */
+ * metres, what is sewn are lines (l) after the number of their seam (o seam N), what is pinned are points (p). */
 #include "scene_internal.h"
 
 #include "cache.h"
@@ -10,7 +10,8 @@
 
 typedef struct content {
     double *x, *uv; /* (vertices x 3), (triangles x 6) */
-    int *triangles, *panels, *stitches;
+    int *triangles, *panels;
+    toile_stitch *stitches;
 } content;
 
 static toile_status read_content(toile_scene *scene, content *c, toile_error *error) {
@@ -20,7 +21,7 @@ static toile_status read_content(toile_scene *scene, content *c, toile_error *er
     c->uv = toile_alloc(&scene->memory, triangles, 6 * sizeof *c->uv);
     c->triangles = toile_alloc(&scene->memory, triangles, 3 * sizeof *c->triangles);
     c->panels = toile_alloc(&scene->memory, triangles, sizeof *c->panels);
-    c->stitches = toile_alloc(&scene->memory, (size_t)toile_stitch_count(w, 0), 2 * sizeof *c->stitches);
+    c->stitches = toile_alloc(&scene->memory, (size_t)toile_stitch_count(w, 0), sizeof *c->stitches);
     if (!c->x || !c->uv || !c->triangles || !c->panels || !c->stitches)
         return toile_fail_memory(error, "the garment");
     toile_status status = toile_get_positions(w, 0, c->x);
@@ -43,8 +44,12 @@ static void write_content(FILE *file, const toile_scene *scene, const content *c
         const int *v = c->triangles + 3 * (size_t)t;
         fprintf(file, "f %d/%d %d/%d %d/%d\n", v[0] + 1, 3 * t + 1, v[1] + 1, 3 * t + 2, v[2] + 1, 3 * t + 3);
     }
-    for (int i = 0; i < toile_stitch_count(w, 0); i++)
-        fprintf(file, "l %d %d\n", c->stitches[2 * i] + 1, c->stitches[2 * i + 1] + 1);
+    for (int i = 0, seam = -1; i < toile_stitch_count(w, 0); i++) {
+        const toile_stitch *s = &c->stitches[i];
+        if (s->seam != seam)
+            fprintf(file, "o seam %d\n", seam = s->seam);
+        fprintf(file, "l %d %d\n", s->a + 1, s->b + 1);
+    }
     for (int i = 0; i < scene->pin_count; i++) {
         fputc('p', file);
         for (int k = 0; k < scene->pins[i].count; k++)

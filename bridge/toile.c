@@ -915,16 +915,14 @@ int toile_stitch_count(const toile_world *w, int garment) {
     return w && garment >= 0 && garment < w->garment_count ? w->garments[garment].stitch_count : 0;
 }
 
-toile_status toile_get_stitches(const toile_world *w, int garment, int *pairs) {
+toile_status toile_get_stitches(const toile_world *w, int garment, toile_stitch *stitches) {
     if (!w)
         return TOILE_MISUSE;
     toile_status status = in_range(w, "garment", garment, w->garment_count);
-    if (status == TOILE_OK && !pairs)
+    if (status == TOILE_OK && !stitches)
         status = missing((toile_world *)w, "the array");
-    for (int i = 0; status == TOILE_OK && i < w->garments[garment].stitch_count; i++) {
-        pairs[2 * i] = w->garments[garment].stitches[i].a;
-        pairs[2 * i + 1] = w->garments[garment].stitches[i].b;
-    }
+    for (int i = 0; status == TOILE_OK && i < w->garments[garment].stitch_count; i++)
+        stitches[i] = w->garments[garment].stitches[i];
     return status;
 }
 

@@ -216,9 +216,9 @@ TOILE_API toile_status toile_get_velocities(const toile_world *world, int garmen
  * Any may be null. */
 TOILE_API toile_status toile_get_triangles(const toile_world *world, int garment, int *vertices, int *panels,
                                            double *corner_uv);
-/* Pairs of vertices that are sewn, (stitch_count x 2). */
+/* Pairs of vertices that are sewn, with their seams, (stitch_count). */
 TOILE_API int toile_stitch_count(const toile_world *world, int garment);
-TOILE_API toile_status toile_get_stitches(const toile_world *world, int garment, int *pairs);
+TOILE_API toile_status toile_get_stitches(const toile_world *world, int garment, toile_stitch *stitches);
 
 typedef enum toile_stage {
     TOILE_STAGE_EVALUATE,

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -19,8 +20,8 @@ ZIP = next(a for a in ARGUMENTS if a.endswith(".zip"))
 if "toile" not in bpy.context.preferences.addons:
     bpy.ops.preferences.addon_install(filepath=ZIP, overwrite=True)
     bpy.ops.preferences.addon_enable(module="toile")
-from toile import (bridge, capture, jobs, mesh_read, modifier, native, operators_bake, outdated, overlays, paths, playback,
-                   properties, sewing, statistics, versions)
+from toile import (bridge, capture, jobs, mesh_read, modifier, native, operators_bake, operators_import, outdated, overlays,
+                   paths, playback, properties, sewing, statistics, versions)
 
 
 def drape(n=12, last=6, saved=None):
@@ -815,6 +816,16 @@ def property_maps():
     maps = {m["property"]: numpy.array(m["values"]) for m in baked_scene(sheet)["garments"][0]["maps"]}
     check(set(maps) == {"scale_u", "scale_v"} and len(numpy.unique(maps["scale_u"].round(5))) > 5, f"{list(maps)}: not smooth")
     near(maps["scale_u"], 1 - 0.3 * numpy.clip([0.5 + 4 * v.co.x for v in sheet.data.vertices], 0, 1), 1e-5, "factors")
+    for amount, frame in ((1.0, 1), (0.7, 3), (0.7, 4)):
+        sheet.toile.garment.map_shrink = amount
+        sheet.keyframe_insert("toile.garment.map_shrink", frame=frame)
+    for curve in sheet.animation_data.action.fcurves:
+        for key in curve.keyframe_points:
+            key.interpolation = 'LINEAR'
+    op("bake")
+    keys = baked_scene(sheet)["garments"][0]["maps"][0]["keys"]
+    near([(k["frame"], k["value"]) for k in keys][:2], [(1, 0), (3, 1)], 1e-6, "keys of a map")
+    sheet.animation_data_clear()
     sheet.toile.garment.map_bend_group, sheet.toile.garment.map_bend = "Gone", 2
     refused("bake", "no vertex group \"Gone\"")
 
@@ -1005,7 +1016,7 @@ def sewn():
     garment.use_sew_release, garment.sew_release = True, 14
     outdated.check(bpy.context.scene)
     check(versions.active(bpy.context.scene).outdated, "a schedule decides the result")
-    check("release" in sewing.schedule(garment, pairs), "release")
+    check("release" in sewing.schedule(sheet, pairs)[0], "release")
     garment.use_sewing = False
     op("bake")
     near(numpy.linalg.norm(cached(sheet, 16)[pairs[:, 0]] - cached(sheet, 16)[pairs[:, 1]], axis=1), 0.1, 0.005, "not sewn")
@@ -1067,6 +1078,7 @@ def pattern_imported():
     areas = mesh_read._areas(mesh_read.read_faces(dress.data, numpy.array([v.co for v in dress.data.vertices], float)),
                              numpy.array([d.uv for d in dress.data.uv_layers["Pattern"].data]))
     check(0.3 < areas < 6, f"{areas} m^2 of cloth")
+    pairs = pairs[sewing.turns(dress.data)[:, 0] == 0]      # what is sewn first
     open_ends = numpy.array([v.co for v in dress.data.vertices])[pairs]
     frames(4)
     op("bake")
@@ -1074,6 +1086,53 @@ def pattern_imported():
     gaps = [numpy.linalg.norm(x[:, 0] - x[:, 1], axis=1).mean() for x in (open_ends, now)]
     check(gaps[1] < gaps[0], f"nothing pulls: {gaps}")
     check(playback.store.info(paths.of(dress))[0]["garments"][0]["panels"] == len(dress.data.materials), "panel names")
+    planned(dress, body, folder)
+
+
+def planned(dress, body, folder):
+    """What is baked is the program's own plan: seams in their turns, stiff and short meanwhile, waists that are raised."""
+    garment = dress.toile.garment
+    with tempfile.TemporaryDirectory() as made:
+        operators_import.write_body(body, made + "/body.obj", 1.0)
+        subprocess.run([native.program(), "import", os.path.join(folder, "dress_pencil_specification.json"), "--body",
+                        made + "/body.obj", "-o", made + "/plan.json", "--edge-length", "0.04", "--fabric", "jersey"],
+                       check=True, capture_output=True, env=native.environment())
+        with open(made + "/plan.json", encoding="utf-8") as file:
+            plan = json.load(file)
+    scene = bpy.context.scene
+    scene.frame_end = plan["frames"][1]
+    taken = capture.Capture(bpy.context, os.path.join(bpy.app.tempdir, "plan.toilejob"))
+    while not taken.step():
+        pass
+    entry = taken.finish()
+    baked_garment = entry["garments"][0]
+    spans = {tuple(s["frames"]) for s in plan["garments"][0]["seams"]}
+    check({tuple(s["frames"]) for s in baked_garment["sewing"]} == spans and len(spans) > 1, f"{spans}: turns")
+    maps = {}
+    for m in baked_garment["maps"]:
+        maps[m["property"]] = ([k["frame"] for k in m["keys"]], [k["value"] for k in m["keys"]], numpy.array(m["values"]))
+    for m in plan["garments"][0]["maps"]:
+        frames_of, amounts, values = maps[m["property"]]
+        for key in m["keys"]:
+            near(numpy.interp(key["frame"], frames_of, amounts), key["value"], 1e-4, f"{m['property']} at {key['frame']}")
+        most = max((o["value"] for o in plan["garments"][0]["maps"] if o["property"][:4] == m["property"][:4]),
+                   key=lambda value: abs(value - 1))
+        near(values[numpy.argmax(numpy.abs(values - 1))], most, 1e-3 * most, m["property"])
+    pin = entry["pins"][0]
+    near(pin["stiffness"], plan["pins"][0]["stiffness"], 1e-4, "stiffness")
+    check(pin["frames"] == plan["pins"][0]["frames"] and pin["axes"] == "z", f"{pin['frames']}")
+    up = [max((k["translate"][2] for k in p["motion"]["keys"]), key=abs) for p in plan["pins"] if "motion" in p]
+    key = dress.data.shape_keys.key_blocks[-1] if up else None
+    if key:
+        basis = dress.data.shape_keys.key_blocks[0]
+        moved = [(k.co - b.co).z for k, b in zip(key.data, basis.data) if (k.co - b.co).length > 1e-9]
+        check(all(min(abs(z - u) for u in up) < 1e-5 for z in moved) and len(moved) > 5, f"{moved[:3]}, {up}")
+    garment.use_sew_turns = False
+    check(len(sewing.schedule(dress, sewing.stitches(dress))) == 1, "at once")
+    garment.use_sew_turns = True
+    version = outdated.digest(scene)
+    scene.frame_set(60)
+    check(outdated.digest(scene) == version, "another frame looks like another garment")
 
 
 def rest_shapes():

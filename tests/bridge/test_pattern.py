@@ -187,7 +187,8 @@ def test_import_starts_outside_and_is_the_same_twice(folder):
 
 
 def test_tubes_are_closed_first_and_stiff(folder):
-    """A skirt on a waistband: its sides are sewn before the two are joined, the band's with that, and panels are stiff until then."""
+    """A skirt on a waistband: its sides are sewn before the two are joined, the band's with that, and panels are stiff until then. A
+    band that nothing holds is drawn to the skirt meanwhile."""
     made = tube()
     panels, stitches = made["pattern"]["panels"], made["pattern"]["stitches"]
     for panel in list(panels.values()):
@@ -201,6 +202,10 @@ def test_tubes_are_closed_first_and_stiff(folder):
                  [{"panel": "band_front", "edge": 3}, {"panel": "band_back", "edge": 3}],
                  [{"panel": "band_front", "edge": 0}, {"panel": "front", "edge": 2}],
                  [{"panel": "band_back", "edge": 2}, {"panel": "back", "edge": 1}]]
+    garment = imported(folder, made, "--edge-length", "0.05")[1]["garments"][0]
+    frames = [s["frames"] for s in garment["seams"]]
+    assert frames[0] == frames[1] and frames[2] == frames[3] and frames[4] == frames[5] == [frames[0][0], frames[2][1]], frames
+    panels["band_front"]["edges"][2]["label"] = panels["band_back"]["edges"][0]["label"] = "lower_interface"
     garment = imported(folder, made, "--edge-length", "0.05")[1]["garments"][0]
     frames = [s["frames"] for s in garment["seams"]]
     assert frames[0] == frames[1] and frames[2] == frames[3] == frames[4] == frames[5], frames
@@ -306,6 +311,10 @@ def test_malformed_patterns(folder):
     refuse(lambda p: p["pattern"]["stitches"].append([{"panel": "front", "edge": 0}] * 2), "stitch 2", 'edge 0 of panel "front"', "itself")
     refuse(lambda p: p["properties"].update(units_in_meter=1), 'panel "front"', "units right")
     refuse(lambda p: (panel(p).update(translation=[0, 0, 0]), p["properties"].update(units_in_meter=1)), 'panel "front"', "unit right")
+    thin = lambda p, wide: [panel(p)["edges"][0].pop("curvature"), panel(p).update(vertices=[[0, 0], [wide, 0], [wide, 40], [0, 40]])]
+    refuse(lambda p: thin(p, 0.001), 'panel "front"', "wide", "units right")
+    refuse(lambda p: (p["pattern"]["stitches"].clear(), p["pattern"]["stitches"].append([{"panel": "front", "edge": 0}, {"panel": "back", "edge": 0}]),
+                      thin(p, 1.0)), "seam 0", 'panel "back", edge 0', "gathered into 0.01 m")
     refuse(lambda p: p["properties"].update(units_in_meter=-100), "units_in_meter")
     refuse(lambda p: p["pattern"].update(panels={}), "0 panels")
     refuse(lambda p: p["pattern"].update(panels=[]), "panels")

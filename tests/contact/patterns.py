@@ -89,10 +89,10 @@ def circle_skirt():
                     ("band_front", 3, "band_back", last(4, 3))])
 
 
-def trousers():
+def trousers(hem=((2, -98), (22, -98))):
     waist = {5: "lower_interface"}
-    front = [(0, 0), (-5, -31), (2, -98), (22, -98), (26, -22), (21.5, 0)]
-    back = [(0, 0), (-10, -31), (2, -98), (22, -98), (27, -22), (21.5, 0)]
+    front = [(0, 0), (-5, -31), *hem, (26, -22), (21.5, 0)]
+    back = [(0, 0), (-10, -31), *hem, (27, -22), (21.5, 0)]
     left_f = panel(front, (5.5, 109, 20), curves={0: bow(0.75, 0.12)}, labels=waist)
     left_b = panel(back, (10.5, 109, -20), curves={0: bow(0.75, 0.2)}, labels=waist, back=True)
     panels = {"left_f": left_f, "left_b": left_b, "right_f": mirror(left_f), "right_b": mirror(left_b)}
@@ -157,12 +157,13 @@ def one_shoulder():
 
 
 def long_sleeves():
-    """A loose shirt whose sleeves reach the wrists."""
+    """A loose shirt whose sleeves reach the wrists. Heads are 9 cm high: with 4 cm sleeves stand level, and on arms that hang are
+    6 % too tight over the shoulders."""
     outline = [(-28, 0), (28, 0), (28, 37), (18.5, 58), (11, 61), (-11, 61), (-18.5, 58), (-28, 37)]
     holes = {2: bow(0.55, 0.2), 6: bow(0.45, 0.2)}
     front = panel(outline, (0, 78.5, 25), curves={**holes, 4: bow(0.5, 0.5)})
     back = panel(outline, (0, 78.5, -20), curves={**holes, 4: bow(0.5, 0.15)}, back=True)
-    sleeve = [(0, 0), (-52, 0), (-48, -22.5), (0, -14)]
+    sleeve = [(0, 0), (-52, 0), (-43, -22.5), (0, -14)]
     left_f = panel(sleeve, (65, 101, 17.5), turn=-42, curves={1: bow(0.5, -0.08)})
     left_b = panel(sleeve, (65, 101, -12.5), turn=-42, curves={1: bow(0.5, -0.08)}, back=True)
     return with_sleeves(front, back, left_f, left_b)
@@ -251,7 +252,54 @@ def fitted_bodice():
                     ("front", 19, "back", b(15)), ("front", 16, "back", b(14)), ("front", 12, "back", b(10)), ("front", 14, "back", b(12))])
 
 
+def wide_legs():
+    """Trousers of 80 cm around each hem."""
+    return trousers(hem=((-4, -98), (36, -98)))
+
+
+def kimono():
+    """Sleeves and body are one piece, along arms that hang."""
+    outline = [(-27, 0), (27, 0), (27, 33), (47.3, 18.2), (61.7, 34.8), (20, 59.5), (11.5, 62), (-11.5, 62), (-20, 59.5), (-61.7, 34.8),
+               (-47.3, 18.2), (-27, 33)]
+    b = lambda e: last(12, e)
+    return pattern({"front": panel(outline, (0, 78.5, 25), curves={6: bow(0.5, 0.5)}),
+                    "back": panel(outline, (0, 78.5, -20), curves={6: bow(0.5, 0.15)}, back=True)},
+                   [("front", e, "back", b(e)) for e in (1, 2, 4, 5, 7, 8, 10, 11)])
+
+
+def poncho():
+    """Two pieces that are sewn over shoulders and arms, open at the sides."""
+    outline = [(-55, 0), (55, 0), (60, 36), (12, 62), (-12, 62), (-60, 36)]
+    b = lambda e: last(6, e)
+    return pattern({"front": panel(outline, (0, 78.5, 25), curves={3: bow(0.5, 0.5)}),
+                    "back": panel(outline, (0, 78.5, -20), curves={3: bow(0.5, 0.15)}, back=True)},
+                   [("front", 2, "back", b(2)), ("front", 4, "back", b(4))])
+
+
+def raglan():
+    """Sleeves that reach the neck."""
+    outline = [(-28, 0), (28, 0), (28, 36), (12, 60), (-12, 60), (-28, 36)]
+    front = panel(outline, (0, 78.5, 25), curves={3: bow(0.5, 0.4)})
+    back = panel(outline, (0, 78.5, -20), curves={3: bow(0.5, 0.12)}, back=True)
+    sleeve = [(0, 0), (-62, 0), (-43, -22.5), (0, -14)]
+    left_f = panel(sleeve, (65, 101, 17.5), turn=-42)
+    left_b = panel(sleeve, (65, 101, -12.5), turn=-42, back=True)
+    b, s = (lambda e: last(6, e)), (lambda e: last(4, e))
+    return pattern({"front": front, "back": back, "left_f": left_f, "left_b": left_b, "right_f": mirror(left_f), "right_b": mirror(left_b)},
+                   [("front", 1, "back", b(1)), ("front", 5, "back", b(5)), ("front", 2, "left_f", 1), ("back", b(2), "left_b", s(1)),
+                    ("front", 4, "right_f", s(1)), ("back", b(4), "right_b", 1), ("left_f", 0, "left_b", s(0)), ("left_f", 2, "left_b", s(2)),
+                    ("right_f", s(0), "right_b", 0), ("right_f", s(2), "right_b", 2)])
+
+
+def bandeau():
+    """A band of 14 cm around the chest."""
+    outline = [(-24.5, 0), (24.5, 0), (25.5, 14), (-25.5, 14)]
+    labels = {2: "strapless_top"}
+    return pattern({"front": panel(outline, (0, 114, 25), labels=labels), "back": panel(outline, (0, 114, -20), labels=labels, back=True)},
+                   [("front", 1, "back", last(4, 1)), ("front", 3, "back", last(4, 3))])
+
+
 ALL = {"slanted_skirt": slanted_skirt, "circle_skirt": circle_skirt, "trousers": trousers, "puffed_tunic": puffed_tunic,
        "wrap_skirt": wrap_skirt, "strapless_top": strapless_top, "one_shoulder": one_shoulder, "long_sleeves": long_sleeves,
        "collar_and_cuffs": collar_and_cuffs, "banded_trousers": banded_trousers, "pencil_skirt": pencil_skirt, "godet_skirt": godet_skirt,
-       "fitted_bodice": fitted_bodice}
+       "fitted_bodice": fitted_bodice, "wide_legs": wide_legs, "kimono": kimono, "poncho": poncho, "raglan": raglan, "bandeau": bandeau}
