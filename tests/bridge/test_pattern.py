@@ -8,42 +8,16 @@ Ends with `N passed, M failed`."""
 import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
-import traceback
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from program import ROOT, SHARED, Skip, fails, main, ok, run, tests_of
+
 sys.path.insert(0, os.path.join(ROOT, "tests", "contact"))
 import patterns
-TOILE = os.path.abspath(os.environ.get("TOILE", os.path.join(ROOT, "build", "toile")))
-SHARED = os.environ.get("TOILE_SHARED", os.path.join(ROOT, "..", "shared"))
+
 GARMENTCODE = os.path.join(SHARED, "garmentcode")
-
-
-class Skip(Exception):
-    pass
-
-
-def run(*args):
-    done = subprocess.run([TOILE, *map(str, args)], capture_output=True, text=True, timeout=600,
-                          env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert done.returncode >= 0, f"{args}: ended by signal {-done.returncode}\n{done.stderr}"
-    return done
-
-
-def ok(*args):
-    done = run(*args)
-    assert done.returncode == 0, f"{args}: exit code {done.returncode}\n{done.stderr}"
-    return done
-
-
-def fails(code, *args, says=()):
-    done = run(*args)
-    assert done.returncode == code, f"{args}: exit code {done.returncode} instead of {code}\n{done.stdout}{done.stderr}"
-    for word in [says] if isinstance(says, str) else says:
-        assert word in done.stderr, f"{args}: does not say {word!r}:\n{done.stderr}"
-    return done
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def write(folder, name, content):
@@ -458,26 +432,5 @@ def test_panels_start_around_their_part_of_the_body(folder):
     assert gap < 150, f"one panel leaves {gap:.0f} degrees around the body free"
 
 
-def main():
-    tests = {name[5:]: test for name, test in globals().items() if name.startswith("test_")}
-    wanted = [name for name in tests if len(sys.argv) < 2 or any(part in name for part in sys.argv[1:])]
-    failed = skipped = 0
-    for name in wanted:
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                tests[name](folder)
-        except Skip as reason:
-            skipped += 1
-            print(f"SKIPPED {name}: {reason}")
-        except Exception:
-            failed += 1
-            print(f"FAILED {name}")
-            traceback.print_exc(file=sys.stdout)
-        sys.stdout.flush()
-    line = f"{len(wanted) - failed - skipped} passed, {failed} failed"
-    print(line + (f", {skipped} skipped" if skipped else ""))
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(tests_of(globals()))

@@ -7,24 +7,14 @@ cache, maps and pins with keys, and what is refused.
 Ends with `N passed, M failed`."""
 import json
 import os
-import subprocess
-import sys
-import tempfile
-import traceback
 
 import h5py
 import numpy
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TOILE = os.path.abspath(os.environ.get("TOILE", os.path.join(ROOT, "build", "toile")))
+from program import main, run
+
 os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"
 NU, NV = 9, 7
-
-
-def run(*args):
-    done = subprocess.run([TOILE, *map(str, args)], capture_output=True, text=True, timeout=300)
-    assert done.returncode >= 0, f"{args}: ended by signal {-done.returncode}\n{done.stderr}"
-    return done
 
 
 def bake(scene, cache, *more, expect=0):
@@ -266,21 +256,5 @@ def refused(folder):
 TESTS = [loose_edges_are_sewn, never_through, released, resumes, settles, maps_with_keys, creases_and_bands, pins_of_all_kinds, refused]
 
 
-def main():
-    passed = failed = 0
-    for test in TESTS:
-        if sys.argv[1:] and not any(name in test.__name__ for name in sys.argv[1:]):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                test(folder)
-                passed += 1
-            except Exception:
-                failed += 1
-                print(f"FAILED {test.__name__}\n{traceback.format_exc()}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main({test.__name__: test for test in TESTS})
