@@ -20,6 +20,10 @@
 /* Of what is allowed, how much an element that is to grow may, so that neighbours that move meanwhile do not end above it. */
 #define AIM 0.9
 
+/* Stretch beyond which an element bears a load, and is not only overstretched by a blow: sheets that fall on a sphere stay below 5 %
+ * only if all that grows beyond the usual is brought back. */
+#define LOADED 0.1
+
 /* The least that particles in contact may yield along an element, in parts of what free ones would. */
 #define LEAST_GIVE 0.1
 
@@ -56,8 +60,7 @@ static bool adds_up(double before, double after, double most) {
     return after - 1 > TOILE_STRETCH_USUAL + ADDS_UP * most && after - before > ADDS_UP * most;
 }
 
-/* The stretch of the candidate along the direction that an element had: all of it that the solve knew of. An element that was slack
- * was not known to resist. */
+/* The stretch of the candidate along the direction that an element had: all of it that the solve knew of, for one that bears a load. */
 static double foreseen(const toile_sim *sim, const strand *s, double before) {
     double from[3] = {0}, to[3] = {0};
     for (int c = 0; c < s->count; c++)
@@ -66,7 +69,7 @@ static double foreseen(const toile_sim *sim, const strand *s, double before) {
             from[k] += s->weight[c] * sim->state.x[at];
             to[k] += s->weight[c] * sim->work.next_x[at];
         }
-    return before > 1 ? dot(from, to) / before : before;
+    return before > 1 + LOADED ? dot(from, to) / before : before;
 }
 
 /* What an element is brought back to: half of what is allowed, and not beyond the usual. But not less than was foreseen, which is
