@@ -89,6 +89,9 @@ static void times(const double *T, const double *u, double *r) {
     r[2] = T[2] * u[0] + T[4] * u[1] + T[5] * u[2];
 }
 
+/* xx, yy, zz, xy, xz, yz in rows of four. */
+static const int SIX[6] = {0, 5, 10, 1, 2, 6};
+
 void toile_couplings_assemble(toile_couplings *c, double *diagonal, float *single, float *inertia, double *b) {
     for (int r = 0; r < c->row_count; r++) {
         size_t i = (size_t)c->row[r];
@@ -108,9 +111,9 @@ void toile_couplings_assemble(toile_couplings *c, double *diagonal, float *singl
             c->single_own[12 * (size_t)r + k] = (float)sum[k];
             if (single)
                 single[12 * i + k] = (float)diagonal[12 * i + k];
-            if (inertia)
-                inertia[12 * i + k] += (float)sum[k];
         }
+        for (size_t k = 0; k < 6 && inertia; k++)
+            inertia[6 * i + k] += (float)sum[SIX[k]];
     }
 }
 

@@ -20,7 +20,6 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
         size_t count;
     } fields[] = {{&f->diagonal, 12 * n},
                   {&f->inverse, 12 * n},
-                  {&f->lower, 9 * off + 3},
                   {&f->work_off, 12 * off},
                   {&f->work_diagonal, 12 * n},
                   {&f->meet_off, 12 * met_off},
@@ -34,7 +33,7 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
                   {&f->q, 4 * n},
                   {&f->spring, 4 * ((size_t)m->springs.padded + 1)},
                   {&f->link, 4 * (size_t)fp->links.room},
-                  {&f->inertia, 12 * n},
+                  {&f->inertia, 6 * n},
                   {&f->off, 9 * (size_t)p->off_count + 3},
                   {&f->core, 9 * (size_t)p->off_count + 3},
                   {&f->spill, 4 * (size_t)p->spill_begin[p->chunk_count]}};
@@ -45,7 +44,11 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
                                     (fp->bends && fields[i].field == &f->core);
         ok = ok && (unused || (*fields[i].field = toile_alloc(memory, fields[i].count, sizeof(float))));
     }
+    ok = ok && (f->lower = toile_alloc(memory, 9 * off + 3, sizeof *f->lower));
     ok = ok && (f->constraint_of = toile_alloc(memory, n, sizeof(int)));
+    if (springs) /* runs of six links at least, cut at eight at most; shares change which */
+        ok = ok && (f->run = toile_alloc(memory, (size_t)fp->links.room / 3 + 1, sizeof *f->run)) &&
+             (f->run_count = toile_alloc(memory, (size_t)p->chunk_count, sizeof(int)));
     ok = ok && (f->partial = toile_alloc(memory, TOILE_FAST_SUMS * (size_t)p->chunk_count, sizeof(double)));
     return ok && toile_coarse_make(memory, m, &f->coarse);
 }
@@ -53,7 +56,7 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
 void toile_fast_free(toile_memory *memory, toile_fast *f) {
     void *blocks[] = {f->diagonal, f->inverse, f->lower, f->work_off, f->work_diagonal, f->meet_off, f->meet_diagonal,
                       f->meet_vector, f->b, f->e, f->r, f->p, f->s, f->q, f->spring, f->link, f->inertia, f->off, f->core, f->spill,
-                      f->constraint_of, f->partial};
+                      f->constraint_of, f->partial, f->run, f->run_count};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);
     toile_coarse_free(memory, &f->coarse);

@@ -24,6 +24,7 @@ enum { TOILE_STREAMS = 2, TOILE_FAST_SUMS = 9 };
 typedef struct toile_fast_pattern {
     int n, off_count, update_count;
     bool bends;         /* are bends in the core? */
+    bool chains;        /* are chains of stretch, without fill, all of the core? */
     int stream_begin[TOILE_STREAMS + 2];
     int *row;           /* of each position, (n) */
     int *begin;         /* first later neighbour of each position, (n + 1) */
@@ -37,18 +38,28 @@ typedef struct toile_fast_pattern {
     toile_fast_links links; /* springs */
 } toile_fast_pattern;
 
+/* So many links that are all nothing are left out of a product: bends of cloth that is taut. */
+enum { TOILE_LINKS_SLACK = 8 };
+
+/* Where a chunk's runs begin when they are cut at links that are nothing; with chunk = chunks the room for all. */
+static inline int toile_fast_run_place(const toile_fast_links *l, int chunk) {
+    return l->run_begin[chunk] + l->run_link[chunk] / TOILE_LINKS_SLACK;
+}
+
 typedef struct toile_fast {
     toile_fast_pattern pattern;
     float *spring;      /* direction x sqrt(along), across: of each spring and one empty, (springs + 1) x 4 */
     float *link;        /* the same in the order of the product, (links.room x 4) */
-    float *inertia;     /* springs: the diagonal without them, rows of four, (n x 12) */
+    toile_link_run *run; /* the runs without what is slack or explicit, (toile_fast_run_place) */
+    int *run_count;     /* of each chunk, (chunks) */
+    float *inertia;     /* springs: the diagonal without them, xx, yy, zz, xy, xz, yz, (n x 6) */
     float *off;         /* triangles: off-diagonal blocks of the matrix, 9 each and 3 more */
     float *core;        /* triangles: the same without the hinges' part; null if the factor wants that too */
     const toile_live *live; /* triangles: blocks that are not 0; null: any may be something */
     float *diagonal;    /* rows of four, (n x 12) */
     float *spill;
     float *inverse;     /* D^-1 by position, rows of four, (n x 12) */
-    float *lower;       /* D^-1 times the block to a later row, by position, (off_count x 9 + 3) */
+    uint16_t *lower;    /* D^-1 times the block to a later row, by position, upper halves of floats, (off_count x 9 + 3) */
     float *work_off;    /* while factoring, (off_count x 12) */
     float *work_diagonal; /* by row, (n x 12) */
     float *meet_off, *meet_diagonal, *meet_vector; /* what the second stream does to the rows where streams meet */

@@ -31,6 +31,7 @@ bool toile_fast_links_make(toile_memory *memory, const toile_model *m, toile_fas
     l->room = once + 2 * n + 1; /* a row may have an odd number of links on both sides of the chunk's end */
     if (!(l->order = ints(memory, 2 * l->room)) || !(l->to = ints(memory, l->room)) || !(l->run_begin = ints(memory, chunks + 1)) ||
         !(l->run_link = ints(memory, chunks + 1)) || !(l->loose_begin = ints(memory, n + 1)) || !(l->loose_split = ints(memory, n)) ||
+        !(l->loose_row = ints(memory, n)) || !(l->loose_row_begin = ints(memory, chunks + 1)) ||
         !(l->run = toile_alloc(memory, (size_t)(once / RUN_LEAST) + 1, sizeof *l->run)) ||
         !(l->taken = toile_alloc(memory, (size_t)l->begin[n], sizeof *l->taken)))
         return false;
@@ -40,7 +41,7 @@ bool toile_fast_links_make(toile_memory *memory, const toile_model *m, toile_fas
 
 void toile_fast_links_free(toile_memory *memory, toile_fast_links *l) {
     void *blocks[] = {l->begin, l->column, l->spring, l->order, l->run, l->run_begin, l->run_link, l->loose_begin, l->loose_split,
-                      l->to, l->taken};
+                      l->to, l->loose_row, l->loose_row_begin, l->taken};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(memory, blocks[i]);
     memset(l, 0, sizeof *l);
@@ -87,7 +88,7 @@ static int list_runs(const toile_model *m, const double *share, toile_fast_links
                 int count = ahead > 0 && !l->taken[k] ? measure_run(l, share, p->n, i, end, ahead) : 0;
                 if (count < RUN_LEAST)
                     continue;
-                l->run[runs++] = (toile_link_run){i, i + ahead, count};
+                l->run[runs++] = (toile_link_run){i, i + ahead, count, at};
                 for (int row = i; row < i + count; row++)
                     take(l, share, row, find_free(l, share, row, row + ahead), m->springs.padded, at++);
             }
@@ -115,12 +116,17 @@ static int list_loose(toile_fast_links *l, const double *share, int i, int from,
 
 void toile_fast_links_list(const toile_model *m, const double *share, toile_fast_links *l) {
     const toile_pattern *p = &m->pattern;
-    int at = list_runs(m, share, l);
-    for (int c = 0; c < p->chunk_count; c++)
+    int at = list_runs(m, share, l), rows = 0;
+    for (int c = 0; c < p->chunk_count; c++) {
+        l->loose_row_begin[c] = rows;
         for (int i = p->chunk_begin[c], end = p->chunk_begin[c + 1]; i < end; i++) {
             l->loose_begin[i] = at;
             l->loose_split[i] = at = list_loose(l, share, i, i + 1, end, m->springs.padded, at);
             at = list_loose(l, share, i, end, p->n, m->springs.padded, at);
+            if (at > l->loose_begin[i])
+                l->loose_row[rows++] = i;
         }
+    }
+    l->loose_row_begin[p->chunk_count] = rows;
     l->loose_begin[p->n] = at;
 }

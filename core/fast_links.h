@@ -14,6 +14,7 @@
 typedef struct toile_link_run {
     int row, column;
     int count; /* even */
+    int link;  /* the first */
 } toile_link_run;
 
 typedef struct toile_fast_links {
@@ -29,6 +30,8 @@ typedef struct toile_fast_links {
      * empty spring to the same row */
     int *loose_begin, *loose_split;
     int *to;              /* column of a loose link, (room) */
+    int *loose_row;       /* rows that have loose links, (n) */
+    int *loose_row_begin; /* first of each chunk, (chunks + 1) */
     bool *taken;          /* scratch: of each link, is it in the order? */
 } toile_fast_links;
 

@@ -67,9 +67,16 @@ static wide filtered(const toile_fast *f, const toile_constraints *constraints, 
     return wide_times(wide_times(filter_at(f, constraints, i), B), filter_at(f, constraints, j));
 }
 
-/* S D S of a row's part D, and the size of its diagonal block where S is nothing: patches that cannot move stand still. */
-TOILE_INLINE void add_diagonal(const toile_fast *f, const toile_constraints *constraints, int i, const float *D, wide *to) {
-    wide B = wide_load(D, D + 4, D + 8);
+TOILE_INLINE wide block_at(const float *D) {
+    return wide_load(D, D + 4, D + 8);
+}
+
+TOILE_INLINE wide inertia_block(const float *M) {
+    return (wide){{{M[0], M[3], M[4], 0}, {M[3], M[1], M[5], 0}, {M[4], M[5], M[2], 0}}};
+}
+
+/* S B S of a row's part B, and the size of its diagonal block where S is nothing: patches that cannot move stand still. */
+TOILE_INLINE void add_diagonal(const toile_fast *f, const toile_constraints *constraints, int i, wide B, wide *to) {
     if (f->constraint_of[i] >= 0) {
         const float *all = f->diagonal + 12 * (size_t)i;
         wide S = filter_at(f, constraints, i);
@@ -115,7 +122,7 @@ static void gather_springs(toile_fast *f, const toile_constraints *constraints, 
     wide own = wide_zero(), between = own;
     for (int q = c->begin[g]; q < c->begin[g + 1]; q++) {
         int i = c->row[q];
-        add_diagonal(f, constraints, i, f->inertia + 12 * (size_t)i, &own);
+        add_diagonal(f, constraints, i, inertia_block(f->inertia + 6 * (size_t)i), &own);
         if (f->constraint_of[i] >= 0)
             add_held(f, constraints, i, &own);
     }
@@ -131,14 +138,16 @@ static void gather_springs(toile_fast *f, const toile_constraints *constraints, 
             between = wide_zero();
             pair = x->pair;
         }
-        if (is_slack(w))
+        bool held = f->constraint_of[x->row] >= 0 || f->constraint_of[x->column] >= 0;
+        if ((pair < 0 && !held) || is_slack(w))
             continue;
-        wide K = spring_block(w), mine = K;
-        if (f->constraint_of[x->row] >= 0 || f->constraint_of[x->column] >= 0) {
-            mine = filtered(f, constraints, x->row, x->row, K);
+        wide K = spring_block(w);
+        if (held) { /* close_patches takes S_i K S_j for S_i K S_i */
+            wide mine = filtered(f, constraints, x->row, x->row, K);
             K = filtered(f, constraints, x->row, x->column, K);
+            wide_add(&own, mine);
+            wide_add(&own, wide_scaled(-1, K));
         }
-        wide_add(&own, mine);
         wide_add(&between, wide_scaled(-1, K));
     }
     if (pair >= 0)
@@ -154,7 +163,7 @@ static void gather_blocks(toile_fast *f, const toile_pattern *p, const toile_con
     for (int q = c->begin[g]; q < c->begin[g + 1]; q++) {
         int i = c->row[q];
         bool held = f->constraint_of[i] >= 0;
-        add_diagonal(f, constraints, i, f->diagonal + 12 * (size_t)i, &diagonal);
+        add_diagonal(f, constraints, i, block_at(f->diagonal + 12 * (size_t)i), &diagonal);
         for (int at = begin[i]; at < begin[i + 1]; at++) {
             int k = toile_live_block(f->live, at), j = p->column[k];
             const float *O = f->off + 9 * (size_t)k;
@@ -184,6 +193,17 @@ void TOILE_KERNEL(toile_coarse_gather)(toile_fast *f, const toile_pattern *p, co
 }
 
 /* ---- the factor, L L' ---- */
+
+/* What springs between patches give to each patch's own block, from the blocks between them. */
+static void close_patches(const toile_coarse *c) {
+    for (int g = 0; g < c->count; g++)
+        for (int k = c->pair_begin[g] + 1; k < c->pair_begin[g + 1]; k++) {
+            const double *B = c->pair + 12 * (size_t)k;
+            wide between = {{v4_load(B), v4_load(B + 4), v4_load(B + 8)}};
+            add_to(c->pair + 12 * (size_t)c->pair_begin[g], wide_scaled(-1, between));
+            add_to(c->pair + 12 * (size_t)c->pair_begin[c->pair_to[k]], wide_scaled(-1, wide_turned(between)));
+        }
+}
 
 /* The three columns of a patch, from the first one's diagonal down: they end in the same row. Element (row, column) of the first
  * is [0][row - column]; all three are indexed alike, by rows below the first one's diagonal. */
@@ -237,6 +257,8 @@ void TOILE_KERNEL(toile_coarse_factor)(toile_coarse *c) {
     c->sound = false;
     if (!c->count)
         return;
+    if (c->crossing)
+        close_patches(c);
     fill(c);
     for (int g = 0; g < c->count; g++) {
         columns o = columns_of(c, g);

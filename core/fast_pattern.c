@@ -263,6 +263,7 @@ bool toile_fast_pattern_make(toile_memory *memory, const toile_model *m, double 
                 row_of[k] = i;
         extent more = extent_of(m, step);
         f->bends = more.bend;
+        f->chains = m->springs_used && !more.bend && !more.shear;
         order_positions(m, f, more, candidates, row_of, position);
         ok = find_blocks(memory, m, f, more, candidates, row_of, position);
     }

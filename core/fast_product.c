@@ -40,28 +40,31 @@ TOILE_INLINE f8 pull_pair(const float *link, const int *column, f8 xi, const flo
     return pull;
 }
 
+/* M x for the six numbers xx, yy, zz, xy, xz, yz; the fourth of x is 0. */
+TOILE_INLINE f4 inertia_times(const float *M, f4 x) {
+    f4 side = f4_loose(M + 2); /* zz, xy, xz, yz */
+    return f4_loose(M) * x + __builtin_shufflevector(side, side, 1, 1, 2, 2) * __builtin_shufflevector(x, x, 1, 0, 0, 3) +
+           __builtin_shufflevector(side, side, 2, 3, 3, 3) * __builtin_shufflevector(x, x, 2, 2, 1, 3);
+}
+
 static void multiply_links(const toile_fast *f, const toile_pattern *pattern, int chunk, const float *x, float *y) {
     const toile_fast_links *l = &f->pattern.links;
     int begin = pattern->chunk_begin[chunk], end = pattern->chunk_begin[chunk + 1];
     float *spill = f->spill + 4 * (size_t)pattern->spill_begin[chunk], *beyond = spill - 4 * (ptrdiff_t)end;
     memset(spill, 0, 4 * (size_t)pattern->spill_count[chunk] * sizeof(float));
     for (int i = begin; i < end; i++) {
-        const float *M = f->inertia + 12 * (size_t)i;
-        f4_store(y + 4 * (size_t)i, f4_rows(f4_load(M), f4_load(M + 4), f4_load(M + 8), f4_load(x + 4 * (size_t)i)));
+        f4_store(y + 4 * (size_t)i, inertia_times(f->inertia + 6 * (size_t)i, f4_load(x + 4 * (size_t)i)));
     }
-    const float *link = f->link + 4 * (size_t)l->run_link[chunk];
-    for (const toile_link_run *r = l->run + l->run_begin[chunk], *last = l->run + l->run_begin[chunk + 1]; r < last; r++) {
+    for (const toile_link_run *r = f->run + toile_fast_run_place(l, chunk), *last = r + f->run_count[chunk]; r < last; r++) {
+        const float *link = f->link + 4 * (size_t)r->link;
         ptrdiff_t i = 4 * (ptrdiff_t)r->row, j = 4 * (ptrdiff_t)r->column;
         if (j - i == 4)
             pull_chain(link, r->count, x + i, y + i);
         else
             pull_run(link, r->count, x + i, x + j, y + i, (r->column < end ? y : beyond) + j);
-        link += 4 * (size_t)r->count;
     }
-    for (int i = begin; i < end; i++) {
-        int k = l->loose_begin[i];
-        if (k == l->loose_begin[i + 1])
-            continue;
+    for (int q = l->loose_row_begin[chunk]; q < l->loose_row_begin[chunk + 1]; q++) {
+        int i = l->loose_row[q], k = l->loose_begin[i];
         f4 own = f4_load(x + 4 * (size_t)i);
         f8 xi = f8_join(own, own), sum = {0};
         for (; k < l->loose_split[i]; k += 2)

@@ -77,10 +77,10 @@ TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, 
 
 /* What the fast product reads of a row of springs; B has its inertia. */
 TOILE_INLINE void copy_inertia(const toile_assembly *a, int i, const double B[9]) {
-    float *inertia = a->fast->inertia + 12 * (size_t)i;
-    for (int k = 0; k < 3; k++)
-        for (int c = 0; c < 3; c++)
-            inertia[4 * k + c] = (float)B[3 * k + c];
+    float *inertia = a->fast->inertia + 6 * (size_t)i;
+    const int part[6] = {0, 4, 8, 1, 2, 5};
+    for (int k = 0; k < 6; k++)
+        inertia[k] = (float)B[part[k]];
 }
 
 /* Springs between the same rows have one direction: their K add up to one of the same form. */
@@ -103,6 +103,33 @@ static void copy_links(const toile_fast *f, int empty, int begin, int end) {
         else
             join_springs(first, f->spring + 4 * (size_t)order[2 * k + 1], to);
     }
+}
+
+/* Are links [begin, end) of the product all nothing? */
+TOILE_INLINE bool are_slack(const float *link, int begin, int end) {
+    int any = 0;
+    for (size_t k = 4 * (size_t)begin; k < 4 * (size_t)end; k++)
+        any |= link[k] != 0;
+    return !any;
+}
+
+/* The chunk's runs without stretches of links that are nothing. */
+static void cut_runs(const toile_fast *f, int chunk) {
+    const toile_fast_links *l = &f->pattern.links;
+    toile_link_run *first = f->run + toile_fast_run_place(l, chunk), *next = first;
+    for (const toile_link_run *r = l->run + l->run_begin[chunk], *last = l->run + l->run_begin[chunk + 1]; r < last; r++) {
+        bool open = false;
+        for (int from = 0; from < r->count; from += TOILE_LINKS_SLACK) {
+            int to = from + TOILE_LINKS_SLACK < r->count ? from + TOILE_LINKS_SLACK : r->count;
+            bool slack = to - from == TOILE_LINKS_SLACK && are_slack(f->link, r->link + from, r->link + to);
+            if (!slack && open)
+                next[-1].count += to - from;
+            else if (!slack)
+                *next++ = (toile_link_run){r->row + from, r->column + from, to - from, r->link + from};
+            open = !slack;
+        }
+    }
+    f->run_count[chunk] = (int)(next - first);
 }
 
 /* Diagonal block and right side of one row of springs in one go. Slack and explicit ones are not in the matrix. */
@@ -153,6 +180,7 @@ void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matr
         const toile_fast_links *l = &a->fast->pattern.links;
         int empty = a->model->springs.padded;
         copy_links(a->fast, empty, l->run_link[chunk], l->run_link[chunk + 1]);
+        cut_runs(a->fast, chunk);
         copy_links(a->fast, empty, l->loose_begin[p->chunk_begin[chunk]], l->loose_begin[p->chunk_begin[chunk + 1]]);
     }
     for (int i = p->chunk_begin[chunk]; i < p->chunk_begin[chunk + 1]; i++) {
