@@ -20,6 +20,7 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
         size_t count;
     } fields[] = {{&f->diagonal, 12 * n},
                   {&f->inverse, 12 * n},
+                  {&f->lower, 9 * off + 3},
                   {&f->work_off, 12 * off},
                   {&f->work_diagonal, 12 * n},
                   {&f->meet_off, 12 * met_off},
@@ -44,7 +45,6 @@ bool toile_fast_make(toile_memory *memory, const toile_model *m, double step, to
                                     (fp->bends && fields[i].field == &f->core);
         ok = ok && (unused || (*fields[i].field = toile_alloc(memory, fields[i].count, sizeof(float))));
     }
-    ok = ok && (f->lower = toile_alloc(memory, 9 * off + 3, sizeof *f->lower));
     ok = ok && (f->constraint_of = toile_alloc(memory, n, sizeof(int)));
     if (springs) /* runs of six links at least, cut at eight at most; shares change which */
         ok = ok && (f->run = toile_alloc(memory, (size_t)fp->links.room / 3 + 1, sizeof *f->run)) &&

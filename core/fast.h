@@ -59,7 +59,7 @@ typedef struct toile_fast {
     float *diagonal;    /* rows of four, (n x 12) */
     float *spill;
     float *inverse;     /* D^-1 by position, rows of four, (n x 12) */
-    uint16_t *lower;    /* D^-1 times the block to a later row, by position, upper halves of floats, (off_count x 9 + 3) */
+    float *lower;       /* D^-1 times the block to a later row, by position, (off_count x 9 + 3) */
     float *work_off;    /* while factoring, (off_count x 12) */
     float *work_diagonal; /* by row, (n x 12) */
     float *meet_off, *meet_diagonal, *meet_vector; /* what the second stream does to the rows where streams meet */

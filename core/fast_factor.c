@@ -1,10 +1,7 @@
 /* Block incomplete Cholesky in a fixed pattern (fast_pattern.c), A ~ L D L', in single precision: it only steers the iteration.
  *
  * Constraints are in the factored matrix, S A S + s (I - S), so the answer stays in the range of S and the pattern never
- * changes. With fill dropped a pivot can fail; then the diagonal is raised and all is factored again (Manteuffel 1980).
- *
- * Of L the upper halves of its floats are kept, which is half of what the sweeps read; L D L' stays positive definite, and a sheet
- * of 161 x 161 takes as many iterations as with all of them (60 N/m: 12.8 and 12.8, 6000 N/m: 7.5 and 7.4). */
+ * changes. With fill dropped a pivot can fail; then the diagonal is raised and all is factored again (Manteuffel 1980). */
 #include "fast_kernels.h"
 
 typedef struct block {
@@ -189,10 +186,10 @@ bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraint
         store_block(f->inverse + 12 * (size_t)at, I);
         for (int k = p->begin[at]; k < p->begin[at + 1]; k++) {
             block W = times(I, load_block(f->work_off + 12 * (size_t)k));
-            uint16_t *lower = f->lower + 9 * (size_t)k;
+            float *lower = f->lower + 9 * (size_t)k;
             for (int a = 0; a < 3; a++)
                 for (int b = 0; b < 3; b++)
-                    lower[3 * a + b] = half_of(W.r[a][b]);
+                    lower[3 * a + b] = W.r[a][b];
             for (int u = p->update_begin[k]; u < p->update_begin[k + 1]; u++) {
                 block X = load_block(f->work_off + 12 * (size_t)p->update_with[u]);
                 if (p->update_target[u] < 0) {
@@ -229,15 +226,15 @@ void TOILE_KERNEL(toile_fast_forward)(const toile_fast *f, int stream, float *q)
     for (int at = p->stream_begin[stream]; at < p->stream_begin[stream + 1]; at++) {
         float *own = q + 4 * (size_t)p->row[at];
         f4 y = f4_load(own), y0 = f4_set(y[0]), y1 = f4_set(y[1]), y2 = f4_set(y[2]);
-        const uint16_t *W = f->lower + 9 * (size_t)p->begin[at];
+        const float *W = f->lower + 9 * (size_t)p->begin[at];
         int k = p->begin[at];
         for (; k < p->split[at]; k++, W += 9) {
             float *to = q + 4 * (size_t)p->column[k];
-            f4_store(to, f4_load(to) - (f4_halves(W) * y0 + f4_halves(W + 3) * y1 + f4_halves(W + 6) * y2));
+            f4_store(to, f4_load(to) - (f4_loose(W) * y0 + f4_loose(W + 3) * y1 + f4_loose(W + 6) * y2));
         }
         for (; k < p->begin[at + 1]; k++, W += 9) {
             float *to = meet + 4 * (ptrdiff_t)p->column[k];
-            f4_store(to, f4_load(to) - (f4_halves(W) * y0 + f4_halves(W + 3) * y1 + f4_halves(W + 6) * y2));
+            f4_store(to, f4_load(to) - (f4_loose(W) * y0 + f4_loose(W + 3) * y1 + f4_loose(W + 6) * y2));
         }
         const float *I = f->inverse + 12 * (size_t)at;
         f4_store(own, f4_load(I) * y0 + f4_load(I + 4) * y1 + f4_load(I + 8) * y2);
@@ -249,12 +246,12 @@ void TOILE_KERNEL(toile_fast_backward)(const toile_fast *f, int stream, float *q
     const toile_fast_pattern *p = &f->pattern;
     for (int at = p->stream_begin[stream + 1] - 1; at >= p->stream_begin[stream]; at--) {
         f4 r0 = f4_set(0), r1 = r0, r2 = r0;
-        const uint16_t *W = f->lower + 9 * (size_t)p->begin[at];
+        const float *W = f->lower + 9 * (size_t)p->begin[at];
         for (int k = p->begin[at]; k < p->begin[at + 1]; k++, W += 9) {
             f4 x = f4_load(q + 4 * (size_t)p->column[k]);
-            r0 += f4_halves(W) * x;
-            r1 += f4_halves(W + 3) * x;
-            r2 += f4_halves(W + 6) * x;
+            r0 += f4_loose(W) * x;
+            r1 += f4_loose(W + 3) * x;
+            r2 += f4_loose(W + 6) * x;
         }
         float *own = q + 4 * (size_t)p->row[at];
         f4_store(own, f4_load(own) - (f4){f4_sum(r0), f4_sum(r1), f4_sum(r2), 0});

@@ -4,13 +4,8 @@
 
 #include "lanes.h"
 
-#include <stdint.h>
-#include <string.h>
-
 typedef float f4 __attribute__((vector_size(16)));
 typedef float f4u __attribute__((vector_size(16), aligned(4)));
-typedef int64_t q2 __attribute__((vector_size(16)));
-typedef uint16_t h8 __attribute__((vector_size(16)));
 typedef int i4 __attribute__((vector_size(16)));
 typedef float f8 __attribute__((vector_size(32)));
 typedef float f8u __attribute__((vector_size(32), aligned(16)));
@@ -31,21 +26,6 @@ TOILE_INLINE void f4_store(float *p, f4 a) {
 /* Three floats and whatever follows them. */
 TOILE_INLINE f4 f4_loose(const float *p) {
     return (f4) * (const f4u *)p;
-}
-
-/* The upper half of a float, to the nearest: 8 bits of its mantissa. */
-TOILE_INLINE uint16_t half_of(float a) {
-    uint32_t bits;
-    memcpy(&bits, &a, sizeof bits);
-    return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-/* Three such halves and whatever follows them. */
-TOILE_INLINE f4 f4_halves(const uint16_t *p) {
-    int64_t four;
-    memcpy(&four, p, sizeof four);
-    h8 upper = (h8)(q2){four, 0}, lower = {0};
-    return (f4)__builtin_shufflevector(lower, upper, 0, 8, 1, 9, 2, 10, 3, 11);
 }
 
 /* The fourth becomes 0. */
