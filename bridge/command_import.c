@@ -159,7 +159,9 @@ static void doubt_gathers(const import *in) {
         const toile_pattern_side *a = in->read.seams[i].sides[0], *b = in->read.seams[i].sides[1];
         double lengths[2] = {side_length(in, a), side_length(in, b)};
         if (fmax(lengths[0], lengths[1]) > GATHER_LIKELY * fmin(lengths[0], lengths[1]))
-            fprintf(stderr, "toile: warning: stitch %d joins %.3g m (panel \"%s\", edge %d) to %.3g m (panel \"%s\", edge %d)\n", i,
+            fprintf(stderr,
+                    "toile: warning: stitch %d gathers %.3g m (panel \"%s\", edge %d) and %.3g m (panel \"%s\", edge %d) into one; "
+                    "if that is not meant, look at its edges\n", i,
                     lengths[0], in->read.panels[a->panel].name, a->edge, lengths[1], in->read.panels[b->panel].name, b->edge);
     }
 }

@@ -17,13 +17,6 @@
 /* Growth, in parts of what is allowed, that counts where there is more stretch than usual. */
 #define ADDS_UP 0.25
 
-/* Of what is allowed, how much an element that is to grow may, so that neighbours that move meanwhile do not end above it. */
-#define AIM 0.9
-
-/* Stretch beyond which an element bears a load, and is not only overstretched by a blow: sheets that fall on a sphere stay below 5 %
- * only if all that grows beyond the usual is brought back. */
-#define LOADED 0.1
-
 /* The least that particles in contact may yield along an element, in parts of what free ones would. */
 #define LEAST_GIVE 0.1
 
@@ -60,24 +53,10 @@ static bool adds_up(double before, double after, double most) {
     return after - 1 > TOILE_STRETCH_USUAL + ADDS_UP * most && after - before > ADDS_UP * most;
 }
 
-/* The stretch of the candidate along the direction that an element had: all of it that the solve knew of, for one that bears a load. */
-static double foreseen(const toile_sim *sim, const strand *s, double before) {
-    double from[3] = {0}, to[3] = {0};
-    for (int c = 0; c < s->count; c++)
-        for (int k = 0; k < 3; k++) {
-            size_t at = 4 * (size_t)s->particle[c] + (size_t)k;
-            from[k] += s->weight[c] * sim->state.x[at];
-            to[k] += s->weight[c] * sim->work.next_x[at];
-        }
-    return before > 1 + LOADED ? dot(from, to) / before : before;
-}
-
-/* What an element is brought back to: half of what is allowed, and not beyond the usual. But not less than was foreseen, which is
- * what its tension and that of its neighbours ask for: brought back from there, anew in every step, it is held where nothing else
- * holds it. In an armpit particles were so, against 5 N, and their triangles stretched to 1.8. */
-static double target_of(double before, double most, double foreseen) {
+/* What an element is brought back to: half of what is allowed, and not beyond the usual. */
+static double target_of(double before, double most) {
     double u = fmax(before, 1) - 1;
-    return 1 + fmax(fmax(u, fmin(u + 0.5 * most, TOILE_STRETCH_USUAL)), fmin(foreseen, allowed(before, AIM * most)) - 1);
+    return 1 + fmax(u, fmin(u + 0.5 * most, TOILE_STRETCH_USUAL));
 }
 
 /* Where the values of an element are in `stretch`. */
@@ -145,9 +124,6 @@ static int find_over(toile_sim *sim) {
             double before = w->stretch[at], after = w->next_stretch[at];
             if (after <= allowed(before, most) && !adds_up(before, after, most))
                 continue;
-            strand s = strand_of(m, e, k);
-            if (after <= allowed(before, most) && !adds_up(fmax(before, foreseen(sim, &s, before)), after, most))
-                continue;
             if (count == room || after > before + WORTH)
                 return -1;
             w->over[count++] = 2 * e + k;
@@ -166,8 +142,7 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double chan
         for (int o = 0; o < count; o++) {
             int e = w->over[o] / 2, k = w->over[o] % 2;
             strand s = strand_of(m, e, k);
-            double before = w->stretch[place(m, e, k)];
-            shorten(sim, &s, target_of(before, most, foreseen(sim, &s, before)), scheme->reach);
+            shorten(sim, &s, target_of(w->stretch[place(m, e, k)], most), scheme->reach);
         }
     return count > 0;
 }
