@@ -20,8 +20,6 @@ typedef struct toile_coupling {
     double stiffness, target;       /* normal impulse is stiffness x (target - u . normal), kg, m/s */
     double grip;                    /* of sticking, kg */
     double friction;                /* static */
-    double mass;                    /* that it moves along the normal, kg */
-    bool crossed;                   /* by cloth that is pressed out of a solid (tangle.c) */
     double guess, used;             /* normal impulse guessed before the step; that friction was made from, -1: sticks; N s */
 } toile_coupling;
 

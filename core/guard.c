@@ -166,7 +166,7 @@ bool toile_self_missed(toile_sim *sim, double h, bool again) {
     int new = 0;
     for (int i = 0; i < s->hit_count; i++)
         new += is_new(sim, &s->hit[i].pair);
-    if (!again || (!new && !toile_press_pulls(sim, h)))
+    if (!again || !new)
         return false;
     bool ok = true;
     toile_press_release(sim);

@@ -13,10 +13,6 @@
 #define STIFFNESS_MAX 200000.0
 /* A contact that lasts is taken for one while it parts no faster than what this acceleration makes in a step, m/s^2. */
 #define LIFT 20.0
-/* With more than this acceleration, m/s^2, no contact of what crosses a solid may pull, or the step is solved again without: a crossing
- * is found by many pairs, and against each other they held a shirt's shoulder with 1500 N. What was hit or lasts may, within its
- * step: solved again for these too, a garment on a moving figure took a fifth longer. */
-#define PULL 1000.0
 /* Friction is made from a guess of the normal force; what the guess was wrong by is owed to the next step, up to this share of
  * the guess. Chosen on slopes: at 0 they slide half as far as they should, at 0.7 springs creep 2 mm, at 1 sheets do. */
 #define OWED_MOST 0.5
@@ -91,28 +87,16 @@ static void relative_velocity(const toile_coupling *item, const double *dv, doub
             u[k] += item->weight[a] * dv[4 * (size_t)item->particle[a] + (size_t)k];
 }
 
-/* What a contact has to pull with in the last solve, N s; less than 0 if it presses. */
-static double pull_of(const toile_sim *sim, const toile_coupling *item) {
-    double u[3];
-    relative_velocity(item, sim->work.solution, u);
-    return item->stiffness * (dot(u, item->normal) - item->target);
-}
-
-bool toile_press_pulls(const toile_sim *sim, double h) {
-    const toile_couplings *c = &sim->self.couplings;
-    for (int i = 0; i < c->count; i++)
-        if (c->item[i].crossed && pull_of(sim, &c->item[i]) > PULL * h * c->item[i].mass)
-            return true;
-    return false;
-}
-
 /* What strikes is found by many pairs. Pressed by all of them, some have to pull: they would hold the cloth where it is, or throw it. */
 void toile_press_release(toile_sim *sim) {
     toile_couplings *c = &sim->self.couplings;
     int kept = 0;
-    for (int i = 0; i < c->count; i++)
-        if (pull_of(sim, &c->item[i]) <= 0)
+    for (int i = 0; i < c->count; i++) {
+        double u[3];
+        relative_velocity(&c->item[i], sim->work.solution, u);
+        if (dot(u, c->item[i].normal) <= c->item[i].target)
             c->item[kept++] = c->item[i];
+    }
     c->count = kept;
 }
 
@@ -219,7 +203,6 @@ bool toile_press_apart(toile_sim *sim, const toile_press *press, const double *v
         force = fmin(force, (grip + 1 / yielding) * speed / fmax(sliding, 1e-12));
     memcpy(c->normal, n, sizeof c->normal);
     c->stiffness = stiffness, c->target = target, c->grip = grip, c->friction = still;
-    c->mass = 1 / yielding, c->crossed = press->gap < 0 && press->time == 0;
     c->guess = guess, c->used = slides ? force : -1;
     if (slides) { /* friction turns with the slip, see contact.c */
         turning = fmin(sliding * force / speed, grip);

@@ -14,8 +14,6 @@ bool toile_press_apart(struct toile_sim *sim, const toile_press *press, const do
 void toile_press_sort(struct toile_sim *sim);
 /* Takes out what had to pull in the last solve. Before toile_press_sort. */
 void toile_press_release(struct toile_sim *sim);
-/* Did what crosses a solid have to pull hard in it? */
-bool toile_press_pulls(const struct toile_sim *sim, double h);
 /* After the step: which contacts slide, which press? */
 void toile_press_remember(struct toile_sim *sim);
 
