@@ -148,7 +148,8 @@ def works_alone():
 # What later Blenders removed or never had: pattern, why. compat.py may name some, behind a test.
 GONE = (
     (r"\.calc_normals\(", "removed in 4.0"), (r"use_auto_smooth", "removed in 4.1"),
-    (r"(calc|free)_normals_split", "removed in 4.1"), (r"\bbgl\b", "removed in 5.0"), (r"\.fcurves\b", "not in actions of 5.0: compat.py only"),
+    (r"(calc|free)_normals_split", "removed in 4.1"), (r"\bbgl\b", "removed in 5.0"),
+    (r"\.fcurves\b", "not in actions of 5.0: compat.py only"),
     (r"\.crease\b|bevel_weight", "removed in 4.0"), (r"vertex_colors\b", "use attributes"),
     (r"bpy\.ops\.\w+\.\w+\(\s*(context|override|ctx)\b", "context dictionaries, removed in 4.0"),
     (r"\w+\[[\"']toile[\"']\]", "dictionary access to properties, removed in 5.0"),
