@@ -75,8 +75,8 @@ class Capture:
         self.garments, self.colliders = (self._taking_part(context, objects(scene, role))
                                          for role in ('GARMENT', 'COLLIDER'))
         if not self.garments:
-            raise bridge.Invalid("INVALID", "there is no garment in the scene. Select a mesh and press "
-                                            "Physics > Toile Garment" if not self.left_out else self.left_out_text())
+            raise bridge.Invalid("INVALID", "there is no garment to bake; " + self.left_out_text() if self.left_out else
+                                 "there is no garment in the scene. Select a mesh and press Physics > Toile Garment")
         self.names = job_names(self.garments)
         self.collider_names = job_names(self.colliders)
         self._instances = {}                # place in a collection instance: (name in the job, instancer's full name)
@@ -189,9 +189,11 @@ class Capture:
         """Colliders that collection instances show, as characters are that were linked without an override."""
         found = set()
         for one in depsgraph.object_instances:
-            if not one.is_instance or one.object.original.toile.role != 'COLLIDER':
+            if not one.is_instance or one.parent.instance_type != 'COLLECTION':
                 continue
             owner, ob = one.parent.original, one.object.original
+            if ob.toile.role != 'COLLIDER':
+                continue
             key = (owner.name_full, ob.name_full, tuple(one.persistent_id))
             if self.frame == self.first:
                 label = f"{owner.name} {ob.name}".replace("/", "_")[:80]

@@ -853,7 +853,6 @@ def shaped():
     refused("bake", ["Rim", "both ends"])
     group.add(rim, 1.0, 'REPLACE')
     tube.toile.garment.bands[0].stiffness, tube.toile.garment.bands[0].scale = 200, 0.7
-    tube.toile.garment.sew_fold = 0.5
     bpy.context.scene.use_gravity = False
     frames(20)
     op("bake")
@@ -875,7 +874,6 @@ def shaped():
     sheet = grid(n=10)
     op("pin", side='X_MIN')
     garment = sheet.toile.garment
-    garment.sew_fold = 0.5
     for frame, value in ((1, 0), (8, 0), (12, 60)):
         garment.pressure = value
         sheet.keyframe_insert("toile.garment.pressure", frame=frame)
@@ -887,6 +885,9 @@ def shaped():
     low = shown(sheet)[:, 2].mean()
     bpy.context.scene.frame_set(20)
     check(low < 0.5 and shown(sheet)[:, 2].mean() > low + 0.05, "the pressure does not lift the sheet")
+    pieces = _two_pieces()
+    pieces.toile.garment.sew_fold = numpy.pi / 4
+    near(sewing.schedule(pieces, sewing.stitches(pieces))[0]["fold_angle"], 45, 1e-4, "the fold of a seam, degrees")
 
 
 def not_touched():
