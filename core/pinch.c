@@ -24,6 +24,38 @@
  * would grow with the way that the surfaces slide over each other. */
 #define DRAG 300.0
 
+/* Displacement across the surfaces, in edges, against whose tension cloth is held between them, and the share of what is beyond it that
+ * a step gives way by, at most with this speed, m/s. */
+#define HOLDS 0.05
+#define GIVES 0.5
+#define GIVES_SPEED 0.5
+
+/* How much cloth resists if one of its particles is displaced, N/m. */
+static double stiffness_at(const toile_model *m, int i) {
+    const toile_pattern *p = &m->pattern;
+    double sum = 0;
+    for (int c = p->triangle_begin[i]; !m->springs_used && c < p->triangle_begin[i + 1]; c++) {
+        int t = p->triangle_code[c] / 16, corner = p->triangle_code[c] / 4 % 4;
+        double a = m->triangles.corner[6 * t + corner], b = m->triangles.corner[6 * t + 3 + corner];
+        sum += m->triangles.stiff_u[t] * a * a + m->triangles.stiff_v[t] * b * b;
+    }
+    for (int c = p->spring_begin[i]; m->springs_used && c < p->spring_begin[i + 1]; c++)
+        sum += p->spring_code[c] / 2 < m->springs.stretch_count ? m->springs.stiffness[p->spring_code[c] / 2] : 0;
+    return sum;
+}
+
+/* How fast a particle that rides goes along `normal` beside the surfaces, m/s: a constraint takes any force, and cloth that solids
+ * held in their midst beside cloth that they held off was torn to twice its length, by 14 N. */
+static double giving_way(const toile_sim *sim, int i, double h, const double normal[3]) {
+    const toile_touch *touch = &sim->state.touch[i];
+    double stiffness = stiffness_at(sim->model, i), edge = sim->self.on ? sim->self.skin.mean_edge[i] : 0;
+    double beyond = fabs(touch->force) - HOLDS * edge * stiffness;
+    if (!(beyond > 0) || !(stiffness > 0) || !(edge > 0))
+        return 0;
+    double speed = fmin(GIVES * beyond / (stiffness * h), GIVES_SPEED);
+    return touch->force * dot(touch->direction, normal) > 0 ? -speed : speed;
+}
+
 /* The nearest surface that looks along `way`. */
 static bool nearest_facing(const toile_sim *sim, int i, double radius, const double way[3], double h, toile_hit *best, int *solid) {
     double least = radius;
@@ -115,9 +147,10 @@ static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found)
     if (room > part * (2 * gap + (layers - 1) * thickness))
         return false;
     *found = (toile_found){.solid = solid[0], .mode = TOILE_TOUCH_RIDE, .face = -1, .other = -1, .left = -1, .turning = DRAG * sim->model->mass[i] / sim->settings->time_step};
+    double way_off = rode ? giving_way(sim, i, h, normal) : 0;
     for (int k = 0; k < 3; k++) {
         found->normal[k] = normal[k];
-        found->surface[k] = 0.5 * (hit[0].velocity[k] + hit[1].velocity[k]);
+        found->surface[k] = 0.5 * (hit[0].velocity[k] + hit[1].velocity[k]) + way_off * normal[k];
     }
     return true;
 }
