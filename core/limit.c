@@ -20,6 +20,9 @@
 /* Of what is allowed, how much an element that is to grow may, so that neighbours that move meanwhile do not end above it. */
 #define AIM 0.9
 
+/* How fast cloth under load may stretch, 1/s: bodies move so; what contacts do wrong is faster. */
+#define RATE 3.0
+
 /* Share of the elements beyond usual stretch from which on cloth is under load. */
 #define LOADED 0.02
 
@@ -61,7 +64,7 @@ static bool adds_up(double before, double after, double most) {
 
 /* The stretch of the candidate along the direction that an element had: all of it that the solve knew of. An element that was slack
  * was not known to resist. */
-static double foreseen(const toile_sim *sim, const strand *s, double before) {
+static double foreseen(const toile_sim *sim, const strand *s, double before, double h) {
     double from[3] = {0}, to[3] = {0};
     for (int c = 0; c < s->count; c++)
         for (int k = 0; k < 3; k++) {
@@ -69,7 +72,7 @@ static double foreseen(const toile_sim *sim, const strand *s, double before) {
             from[k] += s->weight[c] * sim->state.x[at];
             to[k] += s->weight[c] * sim->work.next_x[at];
         }
-    return before > 1 ? dot(from, to) / before : before;
+    return before > 1 ? fmin(dot(from, to) / before, before + RATE * h) : before;
 }
 
 /* What an element is brought back to: half of what is allowed, and not beyond the usual. But not less than was foreseen, which is
@@ -132,9 +135,12 @@ static void shorten(toile_sim *sim, const strand *s, double target, double reach
         }
 }
 
-/* Does much of the cloth bear more than is usual? Then it is under load; a blow stretches a few places. */
+/* Does much of the cloth bear more than is usual? Then it is under load; a blow stretches a few places. But cloth that crosses a solid
+ * hangs from contacts that hold it by mistake, and is to be torn off them. */
 static bool under_load(const toile_sim *sim) {
     const toile_model *m = sim->model;
+    if (sim->work.riders || (sim->self.on && (sim->self.crossings[0] || sim->self.crossings[1])))
+        return false;
     int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count;
     int count = 0;
     for (int e = 0; e < elements; e++)
@@ -144,7 +150,7 @@ static bool under_load(const toile_sim *sim) {
 }
 
 /* Elements that grew too much, into the list; -1: too many, or one by far too much. */
-static int find_over(toile_sim *sim, bool loaded) {
+static int find_over(toile_sim *sim, bool loaded, double h) {
     const toile_model *m = sim->model;
     toile_work *w = &sim->work;
     double most = sim->settings->stretch_change_max;
@@ -157,7 +163,7 @@ static int find_over(toile_sim *sim, bool loaded) {
             if (after <= allowed(before, most) && !adds_up(before, after, most))
                 continue;
             strand s = strand_of(m, e, k);
-            if (loaded && after <= allowed(before, most) && !adds_up(fmax(before, foreseen(sim, &s, before)), after, most))
+            if (loaded && after <= allowed(before, most) && !adds_up(fmax(before, foreseen(sim, &s, before, h)), after, most))
                 continue;
             if (count == room || after > before + WORTH)
                 return -1;
@@ -173,13 +179,13 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double chan
     if (scheme->procedure != TOILE_LINEAR || change <= ADDS_UP * most)
         return false; /* as in most steps */
     bool loaded = under_load(sim);
-    int count = find_over(sim, loaded);
+    int count = find_over(sim, loaded, scheme->h);
     for (int sweep = 0; count > 0 && sweep < SWEEPS; sweep++)
         for (int o = 0; o < count; o++) {
             int e = w->over[o] / 2, k = w->over[o] % 2;
             strand s = strand_of(m, e, k);
             double before = w->stretch[place(m, e, k)];
-            shorten(sim, &s, target_of(before, most, loaded ? foreseen(sim, &s, before) : before), scheme->reach);
+            shorten(sim, &s, target_of(before, most, loaded ? foreseen(sim, &s, before, scheme->h) : before), scheme->reach);
         }
     return count > 0;
 }
