@@ -23,8 +23,10 @@
 /* How fast cloth under load may stretch, 1/s: bodies move so; what contacts do wrong is faster. */
 #define RATE 3.0
 
-/* Share of the elements beyond usual stretch from which on cloth is under load. */
+/* Share of the elements beyond usual stretch from which on cloth is under load, and contacts with itself, for each of its particles,
+ * above which it is crushed. */
 #define LOADED 0.02
+#define CRUSHED 0.25
 
 /* The least that particles in contact may yield along an element, in parts of what free ones would. */
 #define LEAST_GIVE 0.1
@@ -136,10 +138,11 @@ static void shorten(toile_sim *sim, const strand *s, double target, double reach
 }
 
 /* Does much of the cloth bear more than is usual? Then it is under load; a blow stretches a few places. But cloth that crosses a solid
- * hangs from contacts that hold it by mistake, and is to be torn off them. */
+ * hangs from contacts that hold it by mistake, and is to be torn off them, and layers that are crushed burst if nothing holds them. */
 static bool under_load(const toile_sim *sim) {
     const toile_model *m = sim->model;
-    if (sim->work.riders || (sim->self.on && (sim->self.crossings[0] || sim->self.crossings[1])))
+    const toile_self *self = &sim->self;
+    if (sim->work.riders || (self->on && (self->crossings[0] || self->crossings[1] || self->couplings.count > CRUSHED * m->particle_count)))
         return false;
     int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count;
     int count = 0;
