@@ -86,9 +86,10 @@ static bool is_loose_band(const toile_sewing_order *order, int panel) {
 static int partner_of(const toile_sewing_order *order, int panel, int edge) {
     for (int i = 0; i < order->read->pattern.seam_count; i++)
         for (int k = 0; k < 2 && !order->joins[i]; k++) {
-            const toile_pattern_side *side = order->read->seams[i].sides[k];
-            if (side->panel == panel && side->edge == edge)
-                return order->read->seams[i].sides[1 - k]->panel;
+            const toile_pattern_seam *seam = &order->read->seams[i];
+            for (int j = 0; j < seam->count[k]; j++)
+                if (seam->sides[k][j].panel == panel && seam->sides[k][j].edge == edge)
+                    return seam->sides[1 - k]->panel;
         }
     return -1;
 }
