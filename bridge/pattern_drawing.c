@@ -10,13 +10,15 @@
 #define CORNER (M_PI / 6)     /* an outline that turns by more begins an edge */
 #define EDGE_LEAST 2e-3       /* m; of two corners nearer than this, the sharper one counts */
 #define AREA_LEAST 1e-4       /* m^2; smaller closed lines are marks */
-#define ALLOWANCE_MOST 0.06   /* m from a sew line to the cut line around it; at corners */
-#define ALLOWANCE_CORNER 0.15 /* the cut line goes farther away */
-#define ALLOWANCE_AREA 0.25   /* a sew line encloses more than this part of what the cut line does */
-#define GAP 0.05              /* m between panels that lie side by side */
-#define FRONT 1.0             /* m that they lie in front of the body's middle */
-#define JOINED_MOST 5000      /* open lines of a piece that are tried to be joined */
-#define LOOPS_MOST 3000       /* closed lines of a piece */
+#define ALLOWANCE_MOST 0.04   /* m from a cut line to the sew line in it, on average */
+#define ALLOWANCE_CORNER 0.15 /* m, at corners */
+#define SIZE_LEAST 0.002      /* m, of a panel */
+#define SIZE_MOST 20.0
+#define ALLOWANCE_AREA 0.25 /* a sew line encloses more than this part of what the cut line does */
+#define GAP 0.05            /* m between panels that lie side by side */
+#define FRONT 1.0           /* m that they lie in front of the body's middle */
+#define JOINED_MOST 5000    /* open lines of a piece that are tried to be joined */
+#define LOOPS_MOST 3000     /* closed lines of a piece */
 
 typedef struct loop {
     const toile_line *line; /* the first of those it is made of */
@@ -39,7 +41,7 @@ typedef struct maker {
     loop *loops;
     json_t *drawn; /* panels by name: {"vertices", "edges", "grain", "size"}, in metres */
     json_t *used;  /* how often names were wanted */
-    int allowances, inner;
+    int inner;
 } maker;
 
 static __attribute__((format(printf, 2, 3))) void warn(const maker *m, const char *format, ...) {
@@ -234,21 +236,27 @@ static bool encloses(const loop *outer, const loop *inner) {
     return 2 * in > tried;
 }
 
-/* Farthest that a point of one is from the other, m. */
-static double farthest(const loop *from, const loop *to) {
-    double most = 0;
-    for (int i = 0; i < from->count; i++) {
-        double near = INFINITY;
-        for (int j = 0; j < to->count; j++) {
-            const double *p = from->points[i], *a = to->points[j], *b = to->points[(j + 1) % to->count];
+/* Does a cut line go along a line inside of it? That one may have darts, which are far from the cut line; but
+ * the cut line is everywhere near. */
+static bool runs_along(const loop *cut, const loop *inner) {
+    double sum = 0, whole = 0;
+    for (int i = 0; i < cut->count; i++) {
+        const double *p = cut->points[i];
+        double near = INFINITY, length = distance(p, cut->points[(i + 1) % cut->count]) +
+                                         distance(p, cut->points[(i + cut->count - 1) % cut->count]);
+        for (int j = 0; j < inner->count; j++) {
+            const double *a = inner->points[j], *b = inner->points[(j + 1) % inner->count];
             double x = b[0] - a[0], y = b[1] - a[1],
                    t = ((p[0] - a[0]) * x + (p[1] - a[1]) * y) / (x * x + y * y);
             t = fmin(fmax(t, 0), 1);
             near = fmin(near, hypot(a[0] + t * x - p[0], a[1] + t * y - p[1]));
         }
-        most = fmax(most, near);
+        if (near > ALLOWANCE_CORNER)
+            return false;
+        sum += near * length;
+        whole += length;
     }
-    return most;
+    return sum <= ALLOWANCE_MOST * whole;
 }
 
 /* The largest line inside of a cut line that runs along it; null: there is none. */
@@ -259,7 +267,7 @@ static loop *sew_line_of(maker *m, const loop *cut) {
         if (l->use != TOILE_LINE_PLAIN || l == cut || l->area < ALLOWANCE_AREA * cut->area ||
             (best && l->area < best->area) || (double)l->count * cut->count > 1e7 || !encloses(cut, l))
             continue;
-        if (farthest(l, cut) <= ALLOWANCE_MOST && farthest(cut, l) <= ALLOWANCE_CORNER)
+        if (runs_along(cut, l))
             best = l;
     }
     return best;
@@ -339,6 +347,12 @@ static toile_status add_panel(maker *m, const toile_line *const *lines, int coun
     double grain = grain_of(m, lines, count, l, alone),
            middle[2] = {0.5 * (l->low[0] + l->high[0]), 0.5 * (l->low[1] + l->high[1])};
     double size[2] = {l->high[0] - l->low[0], l->high[1] - l->low[1]};
+    if (!(fmax(size[0], size[1]) >= SIZE_LEAST && fmax(size[0], size[1]) <= SIZE_MOST))
+        return toile_fail(m->d->error, TOILE_INVALID,
+                          "%.200s:%d: piece \"%s\": an outline is %.3g m large; panels have %g to %g m, are "
+                          "the units right (--units)?",
+                          m->d->path, l->line->at, m->d->pieces[l->line->piece].name, fmax(size[0], size[1]),
+                          SIZE_LEAST, SIZE_MOST);
     bool *corner = toile_alloc(m->memory, (size_t)l->count, sizeof *corner);
     if (!corner)
         return no_memory(m);
@@ -424,7 +438,6 @@ static toile_status read_piece(maker *m, const toile_line *const *lines, int cou
             continue;
         if (use != TOILE_LINE_SEW)
             sew = sew_line_of(m, l);
-        m->allowances += sew != NULL;
         if (sew)
             sew->taken = true;
         status = add_panel(m, lines, count, sew ? sew : l, outer == 1);
