@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POINTS_MOST 2000000
+#define POINTS_MOST 300000 /* some 150 MB while panels are made of them */
 #define LINES_MOST 100000
 #define FAR 1e4         /* m; what is farther is no drawing of clothes */
 #define CHORD 2e-5      /* m that chords may leave a curve */

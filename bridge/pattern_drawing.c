@@ -9,7 +9,7 @@
 #define MEET 5e-4             /* m; ends of lines nearer are joined */
 #define CORNER (M_PI / 6)     /* an outline that turns by more begins an edge */
 #define EDGE_LEAST 2e-3       /* m; of two corners nearer than this, the sharper one counts */
-#define AREA_LEAST 1e-4       /* m^2; smaller closed lines are marks */
+#define MARK 0.01             /* m; smaller closed lines are marks */
 #define ALLOWANCE_MOST 0.04   /* m from a cut line to the sew line in it, on average */
 #define ALLOWANCE_CORNER 0.15 /* m, at corners */
 #define SIZE_LEAST 0.002      /* m, of a panel */
@@ -90,30 +90,31 @@ static toile_status add_loop(maker *m, const toile_line *line, double (*points)[
             l.high[k] = fmax(l.high[k], p[k]);
         }
     }
-    if (l.count < 3 || (l.use == TOILE_LINE_PLAIN && fabs(l.area) < AREA_LEAST)) {
+    if (l.count < 3 ||
+        (l.use == TOILE_LINE_PLAIN && fmax(l.high[0] - l.low[0], l.high[1] - l.low[1]) < MARK)) {
         toile_free(m->memory, points);
         return TOILE_OK;
     }
-    for (int i = 0; l.area < 0 && i < l.count / 2; i++) {
+    for (int i = 1, j = l.count - 1; l.area < 0 && i < j; i++, j--) { /* the first point stays it */
         double swap[2];
         memcpy(swap, points[i], sizeof swap);
-        memcpy(points[i], points[l.count - 1 - i], sizeof swap);
-        memcpy(points[l.count - 1 - i], swap, sizeof swap);
+        memcpy(points[i], points[j], sizeof swap);
+        memcpy(points[j], swap, sizeof swap);
     }
     l.area = fabs(l.area);
+    if (m->loop_count == LOOPS_MOST) {
+        toile_free(m->memory, points);
+        return toile_fail(
+            m->d->error, TOILE_INVALID,
+            "%.200s:%d: piece \"%s\" has more than %d closed lines; is it a drawing of pattern pieces?",
+            m->d->path, line->at, m->d->pieces[line->piece].name, LOOPS_MOST);
+    }
     if (m->loop_count == m->loop_room) {
         int room = m->loop_room ? 2 * m->loop_room : 16;
-        loop *grown = m->loop_count < LOOPS_MOST
-                          ? toile_grow(m->memory, m->loops, (size_t)m->loop_room, (size_t)room, sizeof *grown)
-                          : NULL;
+        loop *grown = toile_grow(m->memory, m->loops, (size_t)m->loop_room, (size_t)room, sizeof *grown);
         if (!grown) {
             toile_free(m->memory, points);
-            if (m->loop_count < LOOPS_MOST)
-                return no_memory(m);
-            return toile_fail(m->d->error, TOILE_INVALID,
-                              "%.200s:%d: piece \"%s\" has more than %d closed lines; is it a drawing of "
-                              "pattern pieces?",
-                              m->d->path, line->at, m->d->pieces[line->piece].name, LOOPS_MOST);
+            return no_memory(m);
         }
         m->loops = grown;
         m->loop_room = room;
