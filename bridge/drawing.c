@@ -43,12 +43,12 @@ static bool room_for(toile_drawing *d, void **block, int count, int *room, int m
                      const char *what) {
     if (d->status != TOILE_OK)
         return false;
-    if (count < *room)
-        return true;
     if (count >= most) {
         toile_drawing_refuse(d, "there are more than %d %s; is it a drawing of pattern pieces?", most, what);
         return false;
     }
+    if (count < *room)
+        return true;
     int more = *room ? 2 * *room : 64;
     void *grown = toile_grow(d->memory, *block, (size_t)*room, (size_t)more, size);
     if (!grown) {

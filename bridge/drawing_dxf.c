@@ -81,6 +81,10 @@ static bool next_pair(reader *r, pair *p) {
     double code;
     if (r->d->status != TOILE_OK || !next_line(r, &line, &length))
         return false;
+    if (r->text >= r->end) {
+        toile_drawing_refuse(r->d, "the file is cut off after a group code; save or copy it again");
+        return false;
+    }
     if (!toile_drawing_number(line, length, &code) || code != floor(code) || fabs(code) > 2000) {
         toile_drawing_refuse(
             r->d, "\"%.*s\" is no group code; a DXF file in text form has a number on every other line%s",
@@ -89,10 +93,7 @@ static bool next_pair(reader *r, pair *p) {
         return false;
     }
     p->code = (int)code;
-    if (!next_line(r, &p->value, &p->length)) {
-        toile_drawing_refuse(r->d, "the file is cut off after a group code; save or copy it again");
-        return false;
-    }
+    next_line(r, &p->value, &p->length);
     return true;
 }
 
