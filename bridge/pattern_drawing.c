@@ -124,8 +124,10 @@ static toile_status add_loop(maker *m, const toile_line *line, double (*points)[
 }
 
 static bool is_closed(const maker *m, const toile_line *line) {
+    if (line->count < 3)
+        return false;
     const double(*p)[2] = (const double(*)[2])m->d->points + line->first;
-    return line->count > 2 && (line->closed || distance(p[0], p[line->count - 1]) <= MEET);
+    return line->closed || distance(p[0], p[line->count - 1]) <= MEET;
 }
 
 static toile_status add_closed(maker *m, const toile_line *line) {
