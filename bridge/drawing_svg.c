@@ -80,19 +80,14 @@ static bool next_number(reader *r, span *s, bool flag, double *number) {
     bool point = false, power = false;
     while (s->length > 0 && (isspace((unsigned char)*s->text) || *s->text == ','))
         s->text++, s->length--;
-    while (n < s->length) {
+    while (n < s->length && !(flag && n == 1)) {
         char c = s->text[n];
-        if (flag && n == 1)
+        bool sign = (c == '+' || c == '-') && (n == 0 || s->text[n - 1] == 'e' || s->text[n - 1] == 'E');
+        bool dot = c == '.' && !point && !power, e = (c == 'e' || c == 'E') && !power && n > 0;
+        if (!isdigit((unsigned char)c) && !sign && !dot && !e)
             break;
-        if (isdigit((unsigned char)c)) {
-        } else if ((c == '+' || c == '-') && (n == 0 || s->text[n - 1] == 'e' || s->text[n - 1] == 'E')) {
-        } else if (c == '.' && !point && !power) {
-            point = true;
-        } else if ((c == 'e' || c == 'E') && !power && n > 0) {
-            power = true;
-        } else {
-            break;
-        }
+        point = point || dot;
+        power = power || e;
         n++;
     }
     if (!toile_drawing_number(s->text, n, number)) {
