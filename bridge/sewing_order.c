@@ -86,9 +86,10 @@ static bool is_loose_band(const toile_sewing_order *order, int panel) {
 static int partner_of(const toile_sewing_order *order, int panel, int edge) {
     for (int i = 0; i < order->read->pattern.seam_count; i++)
         for (int k = 0; k < 2 && !order->joins[i]; k++) {
-            const toile_pattern_side *side = order->read->seams[i].sides[k];
-            if (side->panel == panel && side->edge == edge)
-                return order->read->seams[i].sides[1 - k]->panel;
+            const toile_pattern_seam *seam = &order->read->seams[i];
+            for (int j = 0; j < seam->count[k]; j++)
+                if (seam->sides[k][j].panel == panel && seam->sides[k][j].edge == edge)
+                    return seam->sides[1 - k]->panel;
         }
     return -1;
 }
@@ -111,16 +112,17 @@ typedef enum seam_end {
 } seam_end;
 
 static seam_end end_of(const toile_sewing_order *order, int seam) {
-    const toile_pattern_side *sides[2] = {order->read->seams[seam].sides[0], order->read->seams[seam].sides[1]};
+    const toile_pattern_seam *s = &order->read->seams[seam];
     seam_end end = END_FREE;
     for (int way = -1; way <= 1; way += 2) {
         int next[2];
         bool tube = false;
         for (int k = 0; k < 2; k++) {
-            int size = order->read->panels[sides[k]->panel].loop_sizes[0];
-            int by = sides[k]->reverse ? -way : way; /* the beginnings of both sides meet */
-            next[k] = partner_of(order, sides[k]->panel, (sides[k]->edge + by + size) % size);
-            if (next[k] == sides[0]->panel || next[k] == sides[1]->panel)
+            const toile_pattern_side *side = &s->sides[k][way < 0 ? 0 : s->count[k] - 1];
+            int size = order->read->panels[side->panel].loop_sizes[0];
+            int by = side->reverse ? -way : way; /* the beginnings of both sides meet */
+            next[k] = partner_of(order, side->panel, (side->edge + by + size) % size);
+            if (next[k] == s->sides[0]->panel || next[k] == s->sides[1]->panel)
                 next[k] = -1;
             tube = tube || (next[k] >= 0 && is_tube(order, next[k], -1));
         }
