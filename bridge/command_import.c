@@ -4,6 +4,7 @@
 #include "body_field.h"
 #include "body_waist.h"
 #include "obj.h"
+#include "pattern_aim.h"
 #include "pattern_fit.h"
 #include "pattern_garmentcode.h"
 #include "pattern_waist.h"
@@ -174,8 +175,10 @@ static toile_status fit(import *in) {
                                                 FIELD_STEP, 0.15, &field, &in->error);
     if (status != TOILE_OK)
         return status;
-    status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field, MARGIN, FIT_EDGE,
-                               in->progress ? tell : NULL, NULL, &in->fit, &in->error);
+    status = toile_pattern_aim(&in->memory, &in->read, in->joins, &field, FIT_EDGE, &in->error);
+    if (status == TOILE_OK)
+        status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field, MARGIN, FIT_EDGE,
+                                   in->progress ? tell : NULL, NULL, &in->fit, &in->error);
     toile_body_field_free(&in->memory, &field);
     if (status == TOILE_INVALID) { /* an outline that crosses itself: the panel is named already, not the file */
         toile_error inner = in->error;

@@ -144,6 +144,10 @@ static void tube_when(const toile_sewing_order *order, int seam, int frames[2]) 
     frames[1] = inner ? TOILE_PLAN_PARTED : TOILE_PLAN_TUBES;
 }
 
+bool toile_in_tube(const toile_sewing_order *order, int panel) {
+    return order->read->pattern.seam_count <= SEAMS_MOST && is_tube(order, panel, -1);
+}
+
 void toile_sewn_when(const toile_sewing_order *order, int seam, int frames[2]) {
     bool late = order->joins[seam] && order->grows, many = order->read->pattern.seam_count > SEAMS_MOST,
          tube = !many && closes_tube(order, seam);
