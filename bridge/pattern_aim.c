@@ -8,8 +8,7 @@
 
 enum {
     PANELS_MOST = 200, /* as where they are placed */
-    SHIFTS =
-        12, /* upwards: what is too low cannot be sewn over the shoulders, what is too high falls on them */
+    SHIFTS = 6,      /* upwards: what is too low cannot be sewn over shoulders, what is too high falls on them */
     TURNS = 10,      /* to either side */
     WAY_POINTS = 10, /* looked at between the two vertices of a stitch */
     DEPTHS = 13      /* looked at on either side of a panel, along its normal */
@@ -44,7 +43,7 @@ typedef struct aim {
     int *part;   /* of each panel: what hangs together without the joining seams */
     int *member; /* of each panel: its limb */
     limb *limbs; /* (panel_count) */
-    bool *hung;  /* of each part: it has a waist */
+    bool *hung;  /* of each part: it has a waist or no straps, and is as high as it should be */
 } aim;
 
 static int limb_of(const aim *a, int vertex) {
@@ -258,7 +257,7 @@ static void find_parts(aim *a) {
     for (int p = 0; p < pattern->panel_count; p++)
         a->part[p] = toile_join_find(a->part, p);
     for (int i = 0; i < a->read->label_count; i++)
-        if (strcmp(a->read->labels[i].label, "lower_interface") == 0)
+        if (strcmp(a->read->labels[i].label, "lower_interface") == 0 || strcmp(a->read->labels[i].label, "strapless_top") == 0)
             a->hung[a->part[a->read->labels[i].panel]] = true;
 }
 

@@ -32,6 +32,8 @@ typedef void toile_garmentcode_log(void *user, const char *line);
 toile_status toile_garmentcode_read(toile_memory *memory, const char *path, const char *text, size_t length,
                                     double edge_length, toile_garmentcode_log *log, void *user, toile_garmentcode *read,
                                     toile_error *error);
+/* Along an edge, m. */
+double toile_garmentcode_length(const toile_garmentcode *read, int panel, int edge);
 void toile_garmentcode_free(toile_memory *memory, toile_garmentcode *read);
 
 #endif

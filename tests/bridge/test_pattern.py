@@ -432,6 +432,29 @@ def test_panels_start_around_their_part_of_the_body(folder):
     assert gap < 150, f"one panel leaves {gap:.0f} degrees around the body free"
 
 
+def test_jumpsuit_is_not_drawn_into_the_crotch(folder):
+    """Trousers that hang on a bodice start lower the shorter they are through the crotch; alone they slide down by themselves."""
+    body = garmentcode("mean_all.obj")
+
+    def waist(made):
+        scene = os.path.join(folder, "scene.json")
+        ok("import", write(folder, "jumpsuit.json", made), "--body", body, "-o", scene, "--edge-length", 0.03)
+        content = json.load(open(scene))
+        panels = {p["name"]: p for p in content["garments"][0]["panels"]}
+        (pin,) = [p for p in content["pins"] if p["select"]["panel_edges"][0]["panel"] == "left_f"]
+        panel = panels["left_f"]
+        assert panel["outline"][5]["from"][1] == panel["outline"][0]["from"][1] == 0, "the waist is level"
+        return panel["place"]["origin"][1] + (pin["motion"]["keys"][-1]["translate"][2] if "motion" in pin else 0)
+
+    alone, joined = waist(patterns.trousers()), waist(patterns.jumpsuit())
+    deeper = patterns.jumpsuit()
+    for panel in deeper["pattern"]["panels"].values():
+        for point in panel["vertices"]:
+            point[1] -= 12 if point[1] < -30 else 0
+    assert 0.02 < alone - joined < 0.1, (alone, joined)
+    assert abs(waist(deeper) - alone) < 0.011, (alone, waist(deeper))
+
+
 def test_pattern_goes_to_another_body(folder):
     """Arms that are raised two fifths of the way to T-pose, and shoulders 10 cm above those that the pattern is placed for."""
     body, raised = garmentcode("mean_all.obj"), os.path.join(folder, "raised.obj")
