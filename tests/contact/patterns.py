@@ -317,5 +317,6 @@ def bandeau():
 
 ALL = {"slanted_skirt": slanted_skirt, "circle_skirt": circle_skirt, "trousers": trousers, "puffed_tunic": puffed_tunic,
        "wrap_skirt": wrap_skirt, "strapless_top": strapless_top, "one_shoulder": one_shoulder, "long_sleeves": long_sleeves,
-       "collar_and_cuffs": collar_and_cuffs, "banded_trousers": banded_trousers, "pencil_skirt": pencil_skirt, "godet_skirt": godet_skirt,
-       "fitted_bodice": fitted_bodice, "wide_legs": wide_legs, "jumpsuit": jumpsuit, "kimono": kimono, "poncho": poncho, "raglan": raglan, "bandeau": bandeau}
+       "collar_and_cuffs": collar_and_cuffs, "banded_trousers": banded_trousers,
+       "pencil_skirt": pencil_skirt, "godet_skirt": godet_skirt, "fitted_bodice": fitted_bodice, "wide_legs": wide_legs,
+       "jumpsuit": jumpsuit, "kimono": kimono, "poncho": poncho, "raglan": raglan, "bandeau": bandeau}
