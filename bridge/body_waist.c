@@ -23,7 +23,8 @@ static int compare_spots(const void *a, const void *b) {
 }
 
 /* Points where a plane across an axis cuts the edges of triangles; each edge is there twice. */
-static int slice(const double *positions, int triangle_count, const int *triangles, int axis, double at, spot *spots) {
+static int slice(const double *positions, int triangle_count, const int *triangles, int axis, double at,
+                 spot *spots) {
     int u = axis == 1 ? 0 : 2, v = axis == 1 ? 2 : 1;
     int count = 0;
     for (int i = 0; i < 3 * triangle_count; i++) {
@@ -72,8 +73,9 @@ static double extent(int vertex_count, const double *positions, double *low, dou
     return 0.5 * (left + right);
 }
 
-toile_status toile_body_waist(toile_memory *memory, int vertex_count, const double *positions, int triangle_count,
-                              const int *triangles, double *height, double *girth, toile_error *error) {
+toile_status toile_body_waist(toile_memory *memory, int vertex_count, const double *positions,
+                              int triangle_count, const int *triangles, double *height, double *girth,
+                              toile_error *error) {
     double low, high, middle = extent(vertex_count, positions, &low, &high);
     spot *spots = toile_alloc(memory, 3 * (size_t)triangle_count, sizeof *spots);
     spot *hull = toile_alloc(memory, 6 * (size_t)triangle_count + 2, sizeof *hull);
@@ -102,7 +104,8 @@ toile_status toile_body_waist(toile_memory *memory, int vertex_count, const doub
     return made ? TOILE_OK : toile_fail_memory(error, "the body's waist");
 }
 
-/* Of a tape from front to back, both at a height, around what of the middle is below it: all around, without the way across. */
+/* Of a tape from front to back, both at a height, around what of the middle is below it: all around, without
+ * the way across. */
 static double tape_below(const spot *spots, int count, double height, spot *below, spot *hull) {
     double front = -INFINITY, back = INFINITY;
     int kept = 0;
@@ -115,8 +118,9 @@ static double tape_below(const spot *spots, int count, double height, spot *belo
     return front > back ? tape(below, kept, hull) - (front - back) : INFINITY;
 }
 
-toile_status toile_body_hang(toile_memory *memory, int vertex_count, const double *positions, int triangle_count,
-                             const int *triangles, double rise, double *height, toile_error *error) {
+toile_status toile_body_hang(toile_memory *memory, int vertex_count, const double *positions,
+                             int triangle_count, const int *triangles, double rise, double *height,
+                             toile_error *error) {
     double low, high, middle = extent(vertex_count, positions, &low, &high);
     spot *spots = toile_alloc(memory, 3 * (size_t)triangle_count, sizeof *spots);
     spot *below = toile_alloc(memory, 3 * (size_t)triangle_count, sizeof *below);

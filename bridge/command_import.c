@@ -31,7 +31,7 @@
 #define OVERHANG_LEAST 0.05             /* m; less is pushed together */
 #define SHRUNK_PART 1.5                 /* how much shrinks, as a multiple of what is too long */
 #define SHRUNK_LEAST 0.25               /* m of a metre */
-#define SHORT_MOST 0.11                 /* m that trousers below a bodice may be too short through the crotch */
+#define SHORT_MOST 0.11 /* m that trousers below a bodice may be too short through the crotch */
 #define GATHER_LIKELY 5.0               /* of a longer side into a shorter one; more is asked about */
 
 typedef struct import {
@@ -150,7 +150,8 @@ static toile_status read_body(import *in) {
 static void doubt_gathers(const import *in) {
     for (int i = 0; i < in->read.pattern.seam_count; i++) {
         const toile_pattern_side *a = in->read.seams[i].sides[0], *b = in->read.seams[i].sides[1];
-        double lengths[2] = {toile_garmentcode_length(&in->read, a->panel, a->edge), toile_garmentcode_length(&in->read, b->panel, b->edge)};
+        double lengths[2] = {toile_garmentcode_length(&in->read, a->panel, a->edge),
+                             toile_garmentcode_length(&in->read, b->panel, b->edge)};
         if (fmax(lengths[0], lengths[1]) > GATHER_LIKELY * fmin(lengths[0], lengths[1]))
             fprintf(stderr,
                     "toile: warning: stitch %d gathers %.3g m (panel \"%s\", edge %d) and %.3g m (panel \"%s\", edge %d) into one; "
@@ -169,8 +170,9 @@ static toile_status fit(import *in) {
         return status;
     status = toile_pattern_aim(&in->memory, &in->read, in->joins, &field, FIT_EDGE, &in->error);
     if (status == TOILE_OK)
-        status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field, MARGIN, FIT_EDGE,
-                                   in->progress ? tell : NULL, NULL, &in->fit, &in->error);
+        status =
+            toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field,
+                              MARGIN, FIT_EDGE, in->progress ? tell : NULL, NULL, &in->fit, &in->error);
     toile_body_field_free(&in->memory, &field);
     if (status == TOILE_INVALID) { /* an outline that crosses itself: the panel is named already, not the file */
         toile_error inner = in->error;
@@ -447,11 +449,12 @@ static toile_status raise_waists(import *in) {
                                            &in->waist, &in->girth, &in->error);
     if (status == TOILE_OK)
         status = toile_pattern_raise(&in->memory, &in->read, in->waist, in->joins, in->lower, &in->error);
-    /* Trousers alone slide down from where they are too short; those that hang on a bodice are drawn into the crotch. */
+    /* Trousers alone slide down from where they are too short; those that hang on a bodice are drawn into the
+     * crotch. */
     double rise = toile_sewn_rise(&(toile_sewing_order){&in->read, in->joins, false});
     if (status == TOILE_OK && isfinite(rise) && memchr(in->lower, true, (size_t)pattern->panel_count)) {
-        status = toile_body_hang(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles, rise + SHORT_MOST,
-                                 &in->waist, &in->error);
+        status = toile_body_hang(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles,
+                                 rise + SHORT_MOST, &in->waist, &in->error);
         if (status == TOILE_OK)
             status = toile_pattern_raise(&in->memory, &in->read, in->waist, in->joins, in->lower, &in->error);
     }

@@ -8,8 +8,8 @@
 
 enum {
     PANELS_MOST = 200, /* as where they are placed */
-    SHIFTS = 6,      /* upwards: what is too low cannot be sewn over shoulders, what is too high falls on them */
-    TURNS = 10,      /* to either side */
+    SHIFTS = 6, /* upwards: what is too low cannot be sewn over shoulders, what is too high falls on them */
+    TURNS = 10, /* to either side */
     WAY_POINTS = 10, /* looked at between the two vertices of a stitch */
     DEPTHS = 13      /* looked at on either side of a panel, along its normal */
 };
@@ -257,7 +257,8 @@ static void find_parts(aim *a) {
     for (int p = 0; p < pattern->panel_count; p++)
         a->part[p] = toile_join_find(a->part, p);
     for (int i = 0; i < a->read->label_count; i++)
-        if (strcmp(a->read->labels[i].label, "lower_interface") == 0 || strcmp(a->read->labels[i].label, "strapless_top") == 0)
+        if (strcmp(a->read->labels[i].label, "lower_interface") == 0 ||
+            strcmp(a->read->labels[i].label, "strapless_top") == 0)
             a->hung[a->part[a->read->labels[i].panel]] = true;
 }
 

@@ -122,7 +122,9 @@ static seam_end end_at(const toile_sewing_order *order, int seam, int way) {
     int next[2];
     bool tube = false;
     for (int k = 0; k < 2; k++) {
-        next[k] = partner_of(order, sides[k]->panel, edge_after(order, sides[k]->panel, sides[k]->edge, sides[k]->reverse ? -way : way));
+        next[k] =
+            partner_of(order, sides[k]->panel,
+                       edge_after(order, sides[k]->panel, sides[k]->edge, sides[k]->reverse ? -way : way));
         if (next[k] == sides[0]->panel || next[k] == sides[1]->panel)
             next[k] = -1;
         tube = tube || (next[k] >= 0 && is_tube(order, next[k], -1));
@@ -146,11 +148,14 @@ static bool is_leg(const toile_sewing_order *order, int seam) {
     return ends[END_PARTS] > 0 && ends[END_FREE] > 0 && ends[END_BODY] == 0;
 }
 
-/* From the crotch to the waist along what joins a panel of a leg to the other leg, and over a waistband, m. */
+/* From the crotch to the waist along what joins a panel of a leg to the other leg, and over a waistband, m.
+ */
 static double rise_of(const toile_sewing_order *order, const toile_pattern_side *inseam, int by) {
-    int panel = inseam->panel, edge = edge_after(order, panel, inseam->edge, by), other = partner_of(order, panel, edge);
+    int panel = inseam->panel, edge = edge_after(order, panel, inseam->edge, by),
+        other = partner_of(order, panel, edge);
     double length = 0;
-    for (; edge != inseam->edge && partner_of(order, panel, edge) == other; edge = edge_after(order, panel, edge, by))
+    for (; edge != inseam->edge && partner_of(order, panel, edge) == other;
+         edge = edge_after(order, panel, edge, by))
         length += toile_garmentcode_length(order->read, panel, edge);
     int band = partner_of(order, panel, edge);
     double high = band >= 0 ? height_of(&order->read->panels[band]) : 0;
@@ -172,8 +177,8 @@ double toile_sewn_rise(const toile_sewing_order *order) {
     return least;
 }
 
-/* Frames in which a seam of a tube is sewn: in two turns if it is a leg. A sleeve has all of its seams end at the body, and is
- * closed at once. */
+/* Frames in which a seam of a tube is sewn: in two turns if it is a leg. A sleeve has all of its seams end at
+ * the body, and is closed at once. */
 static void tube_when(const toile_sewing_order *order, int seam, int frames[2]) {
     bool leg = is_leg(order, seam), inner = leg && end_of(order, seam) == END_PARTS;
     frames[0] = leg && !inner ? TOILE_PLAN_PARTED : TOILE_PLAN_FIRST;
