@@ -4,6 +4,7 @@
 #include "body_field.h"
 #include "body_waist.h"
 #include "obj.h"
+#include "pattern_aim.h"
 #include "pattern_drawing.h"
 #include "pattern_fit.h"
 #include "pattern_waist.h"
@@ -30,6 +31,7 @@
 #define OVERHANG_LEAST 0.05             /* m; less is pushed together */
 #define SHRUNK_PART 1.5                 /* how much shrinks, as a multiple of what is too long */
 #define SHRUNK_LEAST 0.25               /* m of a metre */
+#define SHORT_MOST 0.11 /* m that trousers below a bodice may be too short through the crotch */
 #define GATHER_LIKELY 5.0               /* of a longer side into a shorter one; more is asked about */
 
 typedef struct import {
@@ -147,19 +149,10 @@ static toile_status read_body(import *in) {
 
 /* ---- what is possible and unlikely ---- */
 
-static double edge_length_of(const import *in, int panel, int edge) {
-    const toile_pattern_panel *p = &in->read.panels[panel];
-    toile_curve curve = p->edges[edge].curve;
-    toile_curve_measure measure;
-    memcpy(curve.to, p->edges[(edge + 1) % p->loop_sizes[0]].curve.from, sizeof curve.to);
-    toile_curve_measure_of(&curve, &measure);
-    return measure.length;
-}
-
 static double side_length(const import *in, const toile_pattern_seam *seam, int which) {
     double sum = 0;
     for (int i = 0; i < seam->count[which]; i++)
-        sum += edge_length_of(in, seam->sides[which][i].panel, seam->sides[which][i].edge);
+        sum += toile_garmentcode_length(&in->read, seam->sides[which][i].panel, seam->sides[which][i].edge);
     return sum;
 }
 
@@ -189,8 +182,11 @@ static toile_status fit(import *in) {
                                                 FIELD_STEP, 0.15, &field, &in->error);
     if (status != TOILE_OK)
         return status;
-    status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field, MARGIN, FIT_EDGE,
-                               in->progress ? tell : NULL, NULL, &in->fit, &in->error);
+    status = toile_pattern_aim(&in->memory, &in->read, in->joins, &field, FIT_EDGE, &in->error);
+    if (status == TOILE_OK)
+        status =
+            toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field,
+                              MARGIN, FIT_EDGE, in->progress ? tell : NULL, NULL, &in->fit, &in->error);
     toile_body_field_free(&in->memory, &field);
     if (status != TOILE_OK)
         return blame_pattern(in, status);
@@ -473,6 +469,15 @@ static toile_status raise_waists(import *in) {
                                            &in->waist, &in->girth, &in->error);
     if (status == TOILE_OK)
         status = toile_pattern_raise(&in->memory, &in->read, in->waist, in->joins, in->lower, &in->error);
+    /* Trousers alone slide down from where they are too short; those that hang on a bodice are drawn into the
+     * crotch. */
+    double rise = toile_sewn_rise(&(toile_sewing_order){&in->read, in->joins, false});
+    if (status == TOILE_OK && isfinite(rise) && memchr(in->lower, true, (size_t)pattern->panel_count)) {
+        status = toile_body_hang(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles,
+                                 rise + SHORT_MOST, &in->waist, &in->error);
+        if (status == TOILE_OK)
+            status = toile_pattern_raise(&in->memory, &in->read, in->waist, in->joins, in->lower, &in->error);
+    }
     return status;
 }
 
@@ -539,7 +544,7 @@ static toile_status list_panels(import *in) {
                outline_area(p), p->grain * 180 / M_PI);
         for (int e = 0; e < p->loop_sizes[0]; e++) {
             const double *a = p->edges[e].curve.from, *b = p->edges[(e + 1) % p->loop_sizes[0]].curve.from;
-            printf("  edge %d: %.4f m, [%.1f, %.1f] to [%.1f, %.1f]\n", e, edge_length_of(in, i, e), 100 * a[0], 100 * a[1], 100 * b[0],
+            printf("  edge %d: %.4f m, [%.1f, %.1f] to [%.1f, %.1f]\n", e, toile_garmentcode_length(&in->read, i, e), 100 * a[0], 100 * a[1], 100 * b[0],
                    100 * b[1]);
         }
     }

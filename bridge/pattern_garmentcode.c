@@ -489,6 +489,15 @@ toile_status toile_garmentcode_take(toile_memory *memory, const char *path, json
     return status;
 }
 
+double toile_garmentcode_length(const toile_garmentcode *read, int panel, int edge) {
+    const toile_pattern_panel *p = &read->panels[panel];
+    toile_curve curve = p->edges[edge].curve;
+    toile_curve_measure measure;
+    memcpy(curve.to, p->edges[(edge + 1) % p->loop_sizes[0]].curve.from, sizeof curve.to);
+    toile_curve_measure_of(&curve, &measure);
+    return measure.length;
+}
+
 void toile_garmentcode_free(toile_memory *memory, toile_garmentcode *read) {
     toile_free(memory, read->panels);
     toile_free(memory, read->origin);

@@ -40,6 +40,8 @@ toile_status toile_garmentcode_read(toile_memory *memory, const char *path, cons
 /* The same of a JSON value, which is taken over. */
 toile_status toile_garmentcode_take(toile_memory *memory, const char *path, json_t *root, double edge_length,
                                     toile_garmentcode_log *log, void *user, toile_garmentcode *read, toile_error *error);
+/* Along an edge, m. */
+double toile_garmentcode_length(const toile_garmentcode *read, int panel, int edge);
 void toile_garmentcode_free(toile_memory *memory, toile_garmentcode *read);
 
 #endif
