@@ -6,6 +6,7 @@
 dress     a body of 47,500 triangles raises its arms three quarters of the way from A- to T-pose and lowers them in 48
           frames, in a tube dress of 6,144 vertices (needs ../shared/garmentcode)
 skirt     a flared skirt of 6,144 vertices on stepping legs (Blender's peer benchmark)
+rest      the same from the third second after its legs have stopped: what contact takes of a step (--cost)
 sleeve    a sleeve of 3,840 vertices on an arm that bends by 115 degrees, the forearm inside the upper arm there
 figure    a garment of 8,748 vertices and 17,334 triangles on a moving body of 18,000 triangles
 incline   a sheet on a plane, on a mesh, on another sheet: sticks below and slides above atan(mu) by half a degree
@@ -18,6 +19,7 @@ import math
 import os
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -179,7 +181,8 @@ def check_clean(name, folder, path, cloth, solids, frames, stretch, cost=None):
 
 # ---- garments ----
 
-def skirt(folder):
+def write_skirt(folder, still=0):
+    """`still`: frames in which nothing moves any more."""
     around, along, frames = (48, 24, 20) if options["small"] else (96, 64, 61)
     cloth = tube(around, along, lambda s: 0.135 + 0.215 * s, 0.06, 0.5)
     times = np.arange(frames) / FPS
@@ -189,8 +192,31 @@ def skirt(folder):
         swing = [math.radians(38) * smooth(t, 0, 0.5) * math.sin(2 * math.pi * t) * side for t in times]
         solids.append(Solid("leg_%s" % ("l" if side > 0 else "r"), *capsule(0.065, 0.75),
                             [h @ shift(0.075 * side, 0, -0.03) @ turn_about([1, 0, 0], a) for h, a in zip(hip, swing)]))
-    path = write(folder, "skirt", cloth, solids, frames, [follow(range(around), hip)])
+    return write(folder, "skirt", cloth, solids, frames + still, [follow(range(around), hip)]), cloth, solids, frames
+
+
+def skirt(folder):
+    path, cloth, solids, frames = write_skirt(folder)
     check_clean("skirt", folder, path, cloth, solids, frames, 1.3, 0.34)
+
+
+def rest(folder):
+    if not options["cost"]:
+        print("rest: measured with --cost only")
+        return
+    path, _, _, frames = write_skirt(folder, 4 * FPS)
+    settled = neutral.bake(path, folder, options["threads"], frames + 3 * FPS)
+    report = os.path.join(folder, "rest.json")
+    done = subprocess.run([neutral.TOILE, "bake", path, "-o", os.path.join(folder, "cache.h5"), "--resume", "--progress", "none",
+                           "--threads", str(options["threads"]), "--report", report], capture_output=True, text=True)
+    if settled.code or done.returncode:
+        say(False, "rest: toile bake ended with %s and %s: %s" % (settled.code, done.returncode, done.stderr[-300:]))
+        return
+    with open(report) as file:
+        stages = json.load(file)["stages"]
+    stages.pop("write")
+    share = (stages["collide_solid"] + stages["collide_self"]) / sum(stages.values())
+    say(share <= 0.5, "rest: contact takes %.0f %% of a step (bar 50)" % (100 * share))
 
 
 def sleeve(folder):
@@ -353,7 +379,7 @@ def capstan(folder):
                     shape, mu, share, "slips" if slips else "holds", 1000 * late))
 
 
-BARS = {"skirt": skirt, "sleeve": sleeve, "figure": figure, "dress": dress, "incline": incline, "capstan": capstan}
+BARS = {"skirt": skirt, "rest": rest, "sleeve": sleeve, "figure": figure, "dress": dress, "incline": incline, "capstan": capstan}
 
 
 def main():
