@@ -1,5 +1,6 @@
-"""File > Import > Sewing Pattern: a GarmentCode pattern is cut, placed around the selected body by the program, and becomes
-a garment whose sewing edges are ready to bake. From the interface the program works beside Blender: the window stays
+"""File > Import > Sewing Pattern: a GarmentCode pattern, or a drawing of panels (DXF, SVG) with a file that sews them, is
+cut, placed around the selected body by the program, and becomes a garment whose sewing edges are ready to bake. A drawing
+alone becomes flat panels in front of the body. From the interface the program works beside Blender: the window stays
 usable, the status bar says how far it is, Escape ends it."""
 import json
 import os
@@ -160,7 +161,7 @@ def animate_maps(ob, pieces, made, frame):
 class Placing:
     """The program at work: a process of its own, in a folder that goes with it."""
 
-    def __init__(self, pattern, body, scale, edge_length, fabric):
+    def __init__(self, pattern, body, scale, edge_length, fabric, companion=""):
         self.pattern, self.body, self.scale = pattern, body.name, scale
         self.began, self.done, self.total, self._read = time.monotonic(), 0, 0, 0
         self._folder = tempfile.TemporaryDirectory(prefix="toile_")
@@ -168,7 +169,7 @@ class Placing:
             write_body(body, self._path("body.obj"), scale)
             command = [native.program(), "import", pattern, "--body", self._path("body.obj"), "-o", self._path("scene.json"),
                        "--mesh", self._path("mesh.obj"), "--edge-length", f"{edge_length:.7g}", "--fabric", fabric,
-                       "--progress", "json"]
+                       "--progress", "json"] + (["--sewing", companion] if companion else [])
             with open(self._path("out"), "wb") as out, open(self._path("err"), "wb") as err:
                 self.process = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL,
                                                 env=native.environment(), start_new_session=True)
@@ -219,17 +220,20 @@ state = {"placing": None}       # the one that runs from the interface
 
 
 class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
-    """Cut a GarmentCode pattern and put its panels around the selected body, ready to be sewn by a bake"""
+    """Cut a GarmentCode pattern, or panels drawn in DXF or SVG, and put them around the selected body, ready to be sewn"""
     bl_idname = "toile.import_pattern"
     bl_label = "Sewing Pattern"
     bl_options = {'UNDO'}       # no redo panel: it would place the panels again while the window waits
 
     filename_ext = ".json"
-    filter_glob: StringProperty(default="*.json", options={'HIDDEN'})
+    filter_glob: StringProperty(default="*.json;*.dxf;*.svg", options={'HIDDEN'})
     fabric: EnumProperty(name="Fabric", items=lambda self, context: properties.fabric_items(),
                          description="What it is made of")
     edge_length: FloatProperty(name="Edge Length", default=0.015, min=0.0005, max=0.2, precision=4, unit='LENGTH',
                                description="Of the mesh that is cut, in metres: shorter is finer and slower")
+    companion: StringProperty(name="Sewing", subtype='FILE_PATH', options={'SKIP_SAVE'},
+                              description="Of a DXF or SVG drawing: the JSON file that places and sews its panels. "
+                              "Without one they lie flat in front of the body")
     asked = False               # by a person, in a window: it must not wait
 
     @classmethod
@@ -249,7 +253,7 @@ class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
             return {'CANCELLED'}
         try:
             placing = Placing(bpy.path.abspath(self.filepath), context.object, context.scene.unit_settings.scale_length,
-                              self.edge_length, self.fabric)
+                              self.edge_length, self.fabric, bpy.path.abspath(self.companion))
         except (bridge.Error, OSError) as error:
             self.report({'ERROR'}, str(error))
             return {'CANCELLED'}
@@ -313,27 +317,34 @@ class TOILE_OT_import_pattern(ImportHelper, bpy.types.Operator):
             body.toile.role = 'COLLIDER'
         ob = make_object(context, made["name"], pieces, placing.scale)
         bpy.ops.toile.add(role='GARMENT', fabric=self.fabric, pin_group=GROUP if pieces.pins else "")
+        garment = ob.toile.garment
+        if made["garments"][0]["seams"]:
+            self._sew(scene, ob, pieces, made, placing.scale)
+        garment.rest_shape, garment.uv_map, garment.uv_scale = 'UV', "Pattern", 1.0 / placing.scale
+        for line in warnings:
+            self.report({'WARNING'}, line)
+        what = "Bake sews them" if pieces.edges else "place them, and join their borders by sewing edges"
+        self.report({'INFO'}, f"{len(pieces.panel_names)} panels, {len(pieces.edges)} stitches: {what}")
+        return {'FINISHED'}
+
+    def _sew(self, scene, ob, pieces, made, scale):
+        """The program's plan of what is sewn and held when."""
         frame, garment = plan(scene, made), ob.toile.garment
         garment.use_sewing = garment.use_sew_frames = True
         in_turn(ob, pieces, made, frame)
         animate_maps(ob, pieces, made, frame)
-        garment.rest_shape, garment.uv_map, garment.uv_scale = 'UV', "Pattern", 1.0 / placing.scale
         if pieces.pins:
-            raise_pins(ob, pieces, made, frame, placing.scale)
+            raise_pins(ob, pieces, made, frame, scale)
             pin = made["pins"][0]
             garment.pin_stiffness = pin.get("stiffness", 0)
             garment.pin_axes = set(pin.get("axes", "xyz").upper())
             garment.use_pin_end, garment.pin_end = True, frame(pin["frames"][1])
         if scene.toile.use_scene_range:
             scene.frame_end = max(scene.frame_end, frame(made["frames"][1]))
-        for line in warnings:
-            self.report({'WARNING'}, line)
-        self.report({'INFO'}, f"{len(pieces.panel_names)} panels, {len(pieces.edges)} stitches: Bake sews them")
-        return {'FINISHED'}
 
 
 def _menu(self, context):
-    self.layout.operator("toile.import_pattern", text="Sewing Pattern, GarmentCode (.json)")
+    self.layout.operator("toile.import_pattern", text="Sewing Pattern (.json, .dxf, .svg)")
 
 
 def register():

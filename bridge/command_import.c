@@ -1,11 +1,12 @@
-/* `toile import`: a GarmentCode pattern and a body become a scene that sews and drapes it. */
+/* `toile import`: a pattern of GarmentCode, or a drawing of panels, and a body become a scene that sews and drapes it. */
 #include "commands.h"
 
 #include "body_field.h"
 #include "body_waist.h"
 #include "obj.h"
+#include "pattern_aim.h"
+#include "pattern_drawing.h"
 #include "pattern_fit.h"
-#include "pattern_garmentcode.h"
 #include "pattern_waist.h"
 #include "scene.h"
 #include "scene_abc.h"
@@ -30,13 +31,16 @@
 #define OVERHANG_LEAST 0.05             /* m; less is pushed together */
 #define SHRUNK_PART 1.5                 /* how much shrinks, as a multiple of what is too long */
 #define SHRUNK_LEAST 0.25               /* m of a metre */
+#define SHORT_MOST 0.11 /* m that trousers below a bodice may be too short through the crotch */
 #define GATHER_LIKELY 5.0               /* of a longer side into a shorter one; more is asked about */
 
 typedef struct import {
     toile_memory memory;
     toile_error error;
-    const char *pattern_path, *body_path, *scene_path, *mesh_path, *fabric;
+    const char *pattern_path, *sewing_path, *body_path, *scene_path, *mesh_path, *fabric;
     double edge_length;
+    int units;                      /* of a drawing: 0 as it says, 1 mm, 2 cm, 3 in, 4 m, 5 px */
+    bool is_drawing;
     toile_garmentcode read;
     bool body_is_abc;
     int body_vertices, body_triangles;
@@ -145,19 +149,17 @@ static toile_status read_body(import *in) {
 
 /* ---- what is possible and unlikely ---- */
 
-static double side_length(const import *in, const toile_pattern_side *side) {
-    const toile_pattern_panel *p = &in->read.panels[side->panel];
-    toile_curve curve = p->edges[side->edge].curve;
-    toile_curve_measure measure;
-    memcpy(curve.to, p->edges[(side->edge + 1) % p->loop_sizes[0]].curve.from, sizeof curve.to);
-    toile_curve_measure_of(&curve, &measure);
-    return measure.length;
+static double side_length(const import *in, const toile_pattern_seam *seam, int which) {
+    double sum = 0;
+    for (int i = 0; i < seam->count[which]; i++)
+        sum += toile_garmentcode_length(&in->read, seam->sides[which][i].panel, seam->sides[which][i].edge);
+    return sum;
 }
 
 static void doubt_gathers(const import *in) {
     for (int i = 0; i < in->read.pattern.seam_count; i++) {
         const toile_pattern_side *a = in->read.seams[i].sides[0], *b = in->read.seams[i].sides[1];
-        double lengths[2] = {side_length(in, a), side_length(in, b)};
+        double lengths[2] = {side_length(in, &in->read.seams[i], 0), side_length(in, &in->read.seams[i], 1)};
         if (fmax(lengths[0], lengths[1]) > GATHER_LIKELY * fmin(lengths[0], lengths[1]))
             fprintf(stderr,
                     "toile: warning: stitch %d gathers %.3g m (panel \"%s\", edge %d) and %.3g m (panel \"%s\", edge %d) into one; "
@@ -168,21 +170,26 @@ static void doubt_gathers(const import *in) {
 
 /* ---- around the body ---- */
 
+/* An outline that crosses itself: the panel is named already, not the file. */
+static toile_status blame_pattern(import *in, toile_status status) {
+    toile_error inner = in->error;
+    return status == TOILE_INVALID ? toile_fail(&in->error, status, "%.200s: %s", in->pattern_path, inner.message) : status;
+}
+
 static toile_status fit(import *in) {
     toile_body_field field;
     toile_status status = toile_body_field_make(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles,
                                                 FIELD_STEP, 0.15, &field, &in->error);
     if (status != TOILE_OK)
         return status;
-    status = toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field, MARGIN, FIT_EDGE,
-                               in->progress ? tell : NULL, NULL, &in->fit, &in->error);
+    status = toile_pattern_aim(&in->memory, &in->read, in->joins, &field, FIT_EDGE, &in->error);
+    if (status == TOILE_OK)
+        status =
+            toile_pattern_fit(&in->memory, &in->read.pattern, in->read.panels, in->joins, in->lower, &field,
+                              MARGIN, FIT_EDGE, in->progress ? tell : NULL, NULL, &in->fit, &in->error);
     toile_body_field_free(&in->memory, &field);
-    if (status == TOILE_INVALID) { /* an outline that crosses itself: the panel is named already, not the file */
-        toile_error inner = in->error;
-        return toile_fail(&in->error, status, "%.200s: %s", in->pattern_path, inner.message);
-    }
     if (status != TOILE_OK)
-        return status;
+        return blame_pattern(in, status);
     const toile_fit_report *r = &in->fit;
     if (r->inside > 0)
         fprintf(stderr, "toile: warning: %d points of panels start nearer than %g m to the body or in it, some in panel \"%s\"\n",
@@ -231,7 +238,12 @@ static json_t *point(const double *p, int count) {
 
 static json_t *edge_json(const toile_pattern_edge *edge, const char *name) {
     json_t *object = json_pack("{s:o}", "from", point(edge->curve.from, 2));
-    if (edge->curve.arc) {
+    if (edge->curve.point_count > 0) {
+        json_t *list = json_array();
+        for (int i = 1; i + 1 < edge->curve.point_count; i++)
+            json_array_append_new(list, point(edge->curve.points[i], 2));
+        json_object_set_new(object, "through", list);
+    } else if (edge->curve.arc) {
         json_object_set_new(object, "arc",
                             json_pack("{s:f,s:b,s:b}", "radius", edge->curve.radius, "large", edge->curve.large, "clockwise",
                                       edge->curve.clockwise));
@@ -266,14 +278,19 @@ static json_t *panel_json(const import *in, int index) {
         json_object_set_new(place, "bend",
                             json_pack("{s:f,s:f,s:o}", "radius", p->bend_radius, "axis", p->bend_axis * 180 / M_PI, "at",
                                       point(p->bend_at, 2)));
-    return json_pack("{s:s,s:f,s:o,s:o}", "name", p->name, "grain", 90.0, "place", place, "outline", outline);
+    return json_pack("{s:s,s:f,s:o,s:o}", "name", p->name, "grain", p->grain * 180 / M_PI, "place", place, "outline", outline);
 }
 
-static json_t *side_json(const import *in, const toile_pattern_side *side) {
-    json_t *object = json_pack("{s:s,s:i}", "panel", in->read.panels[side->panel].name, "edge", side->edge);
-    if (side->reverse)
-        json_object_set_new(object, "reverse", json_true());
-    return object;
+static json_t *side_json(const import *in, const toile_pattern_seam *seam, int which) {
+    json_t *list = json_array();
+    for (int i = 0; i < seam->count[which]; i++) {
+        const toile_pattern_side *side = &seam->sides[which][i];
+        json_t *object = json_pack("{s:s,s:i}", "panel", in->read.panels[side->panel].name, "edge", side->edge);
+        if (side->reverse)
+            json_object_set_new(object, "reverse", json_true());
+        json_array_append_new(list, object);
+    }
+    return list;
 }
 
 static int whole_at(const import *in) {
@@ -374,8 +391,8 @@ static json_t *scene_json(import *in, const char *name, const char *body) {
         const toile_pattern_seam *s = &in->read.seams[i];
         int frames[2];
         toile_sewn_when(&order, i, frames);
-        json_array_append_new(seams, json_pack("{s:[o],s:[o],s:[i,i]}", "a", side_json(in, s->sides[0]), "b",
-                                               side_json(in, s->sides[1]), "frames", frames[0], frames[1]));
+        json_array_append_new(seams, json_pack("{s:o,s:o,s:[i,i]}", "a", side_json(in, s, 0), "b", side_json(in, s, 1), "frames",
+                                               frames[0], frames[1]));
     }
     json_t *collider = json_pack("{s:s,s:s,s:s,s:f}", "name", "body", "shape", "mesh", in->body_is_abc ? "abc" : "obj", body,
                                  "friction", 0.3);
@@ -452,21 +469,105 @@ static toile_status raise_waists(import *in) {
                                            &in->waist, &in->girth, &in->error);
     if (status == TOILE_OK)
         status = toile_pattern_raise(&in->memory, &in->read, in->waist, in->joins, in->lower, &in->error);
+    /* Trousers alone slide down from where they are too short; those that hang on a bodice are drawn into the
+     * crotch. */
+    double rise = toile_sewn_rise(&(toile_sewing_order){&in->read, in->joins, false});
+    if (status == TOILE_OK && isfinite(rise) && memchr(in->lower, true, (size_t)pattern->panel_count)) {
+        status = toile_body_hang(&in->memory, in->body_vertices, in->body, in->body_triangles, in->triangles,
+                                 rise + SHORT_MOST, &in->waist, &in->error);
+        if (status == TOILE_OK)
+            status = toile_pattern_raise(&in->memory, &in->read, in->waist, in->joins, in->lower, &in->error);
+    }
     return status;
+}
+
+/* ---- drawings ---- */
+
+static toile_status read_companion(import *in, json_t **companion) {
+    char *text = NULL;
+    size_t size;
+    json_error_t problem;
+    toile_status status = toile_read_file(&in->memory, in->sewing_path, PATTERN_MOST, &text, &size, &in->error);
+    if (status != TOILE_OK)
+        return status;
+    *companion = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+    toile_free(&in->memory, text);
+    return *companion ? TOILE_OK
+                      : toile_fail(&in->error, TOILE_INVALID, "%.200s:%d: not JSON: %s", in->sewing_path,
+                                   problem.line > 0 ? problem.line : 1, problem.text);
+}
+
+static toile_status read_drawing(import *in, const char *text, size_t size) {
+    static const double UNITS[] = {0, 0.001, 0.01, 0.0254, 1, 0.0254 / 96};
+    toile_drawing drawing;
+    json_t *companion = NULL, *root = NULL;
+    toile_drawing_init(&drawing, &in->memory, in->pattern_path, &in->error);
+    toile_status status = (ends_with(in->pattern_path, ".svg") ? toile_svg_read : toile_dxf_read)(&drawing, text, size, UNITS[in->units]);
+    if (status == TOILE_OK && in->sewing_path)
+        status = read_companion(in, &companion);
+    if (status == TOILE_OK)
+        status = toile_pattern_from_drawing(&drawing, companion, in->sewing_path, say, NULL, &root);
+    toile_drawing_free(&drawing);
+    json_decref(companion);
+    if (status == TOILE_OK)
+        status = toile_garmentcode_take(&in->memory, in->sewing_path ? in->sewing_path : in->pattern_path, root, in->edge_length,
+                                        say, NULL, &in->read, &in->error);
+    return status;
+}
+
+static double outline_area(const toile_pattern_panel *p) {
+    double sum = 0;
+    for (int e = 0; e < p->loop_sizes[0]; e++) {
+        const toile_curve *c = &p->edges[e].curve;
+        const double *a = c->from, *end = p->edges[(e + 1) % p->loop_sizes[0]].curve.from;
+        for (int i = 1; i < c->point_count; i++) {
+            const double *b = c->points[i];
+            sum += a[0] * b[1] - a[1] * b[0];
+            a = b;
+        }
+        sum += a[0] * end[1] - a[1] * end[0];
+    }
+    return 0.5 * fabs(sum);
+}
+
+/* Cuts the panels, to know that they can be, and lists them for a person who writes what sews them. */
+static toile_status list_panels(import *in) {
+    toile_pattern_mesh mesh;
+    toile_pattern_where where;
+    toile_status status = toile_pattern_make(&in->memory, &in->read.pattern, &mesh, &where, &in->error);
+    if (status != TOILE_OK)
+        return blame_pattern(in, status);
+    toile_pattern_mesh_free(&in->memory, &mesh);
+    for (int i = 0; i < in->read.pattern.panel_count; i++) {
+        const toile_pattern_panel *p = &in->read.panels[i];
+        printf("panel \"%s\": %d edges, %.8f m2, grain %.1f degrees; corners in cm from its middle:\n", p->name, p->loop_sizes[0],
+               outline_area(p), p->grain * 180 / M_PI);
+        for (int e = 0; e < p->loop_sizes[0]; e++) {
+            const double *a = p->edges[e].curve.from, *b = p->edges[(e + 1) % p->loop_sizes[0]].curve.from;
+            printf("  edge %d: %.4f m, [%.1f, %.1f] to [%.1f, %.1f]\n", e, toile_garmentcode_length(&in->read, i, e), 100 * a[0], 100 * a[1], 100 * b[0],
+                   100 * b[1]);
+        }
+    }
+    return TOILE_OK;
 }
 
 static toile_status run(import *in) {
     char *text = NULL;
     size_t size;
     toile_status status = toile_read_file(&in->memory, in->pattern_path, PATTERN_MOST, &text, &size, &in->error);
-    if (status == TOILE_OK)
+    if (status == TOILE_OK && in->is_drawing)
+        status = read_drawing(in, text, size);
+    else if (status == TOILE_OK)
         status = toile_garmentcode_read(&in->memory, in->pattern_path, text, size, in->edge_length, say, NULL, &in->read, &in->error);
     toile_free(&in->memory, text);
-    if (status == TOILE_OK)
-        status = read_body(in);
+    if (status == TOILE_OK && in->is_drawing && !in->sewing_path)
+        status = list_panels(in);
+    if (status != TOILE_OK || !in->scene_path)
+        return status;
+    status = read_body(in);
     if (status == TOILE_OK)
         status = raise_waists(in);
-    if (status == TOILE_OK)
+    if (status == TOILE_OK && (!in->is_drawing || in->sewing_path))
         status = fit(in);
     if (status == TOILE_OK) {
         doubt_gathers(in);
@@ -476,11 +577,15 @@ static toile_status run(import *in) {
 }
 
 int toile_command_import(int argc, char **argv) {
-    static const char *const operand_names[] = {"PATTERN.json"}, *const progress_modes[] = {"none", "json", NULL};
+    static const char *const operand_names[] = {"PATTERN"}, *const progress_modes[] = {"none", "json", NULL};
+    static const char *const units[] = {"file", "mm", "cm", "in", "m", "px", NULL};
     import in = {.fabric = "cotton", .edge_length = 0.01};
     int exit_code;
     const toile_option options[] = {
         {"--body", NULL, TOILE_OPTION_TEXT, &in.body_path, "BODY", "the body it is put on: .obj or .abc", NULL},
+        {"--sewing", NULL, TOILE_OPTION_TEXT, &in.sewing_path, "SEWING.json",
+         "places and stitches of a drawing's panels: \"pattern\" as in GarmentCode's files", NULL},
+        {"--units", NULL, TOILE_OPTION_CHOICE, &in.units, "UNIT", "of a drawing: file (as it says), mm, cm, in, m or px", units},
         {"--output", "-o", TOILE_OPTION_TEXT, &in.scene_path, "SCENE.json", "the scene to write", NULL},
         {"--mesh", NULL, TOILE_OPTION_TEXT, &in.mesh_path, "MESH.obj",
          "the panels as they start, too: groups, vt in metres, l what is sewn by seams, p what is held meanwhile", NULL},
@@ -489,17 +594,24 @@ int toile_command_import(int argc, char **argv) {
         {"--progress", NULL, TOILE_OPTION_CHOICE, &in.progress, "MODE", "none, or json: lines on stdout", progress_modes},
     };
     const toile_syntax syntax = {
-        "toile import PATTERN.json --body BODY -o SCENE.json [--mesh MESH.obj] [--edge-length M] [--fabric NAME]\n"
-        "       [--progress none|json]",
-        "Makes a scene of a GarmentCode pattern: its panels are placed and bent around the body, sewn without weight, and\n"
-        "draped. What the pattern has and Toile has not is said in warnings.",
+        "toile import PATTERN --body BODY -o SCENE.json [--sewing SEWING.json] [--units UNIT] [--mesh MESH.obj]\n"
+        "       [--edge-length M] [--fabric NAME] [--progress none|json]",
+        "Makes a scene of a GarmentCode pattern (.json) or of a drawing of pattern pieces (.dxf, .svg): panels are placed and bent\n"
+        "around the body, sewn without weight, and draped. What the pattern has and Toile has not is said in warnings. A drawing\n"
+        "says neither where panels are nor what is sewn: SEWING.json does. Without it the panels and their edges are listed, and lie\n"
+        "flat in front of the body; without a body too, they are listed only.",
         options,
         (int)(sizeof options / sizeof *options),
         operand_names,
         1};
     if (!toile_parse_options(&syntax, argc, argv, &in.pattern_path, &exit_code))
         return exit_code;
-    if (!in.body_path || !in.scene_path)
+    in.is_drawing = ends_with(in.pattern_path, ".svg") || ends_with(in.pattern_path, ".dxf");
+    if (!in.is_drawing && (in.sewing_path || in.units))
+        return toile_complain(TOILE_EXIT_USAGE, "%s is for drawings, .dxf or .svg; %s is a pattern that says all itself",
+                              in.sewing_path ? "--sewing" : "--units", in.pattern_path);
+    bool only_list = in.is_drawing && !in.sewing_path && !in.body_path && !in.scene_path;
+    if (!only_list && (!in.body_path || !in.scene_path))
         return toile_complain(TOILE_EXIT_USAGE, "%s is missing. Usage: %s", in.body_path ? "-o SCENE.json" : "--body BODY",
                               syntax.usage);
     if (!(in.edge_length >= 0.0005 && in.edge_length <= 0.2))
@@ -508,7 +620,10 @@ int toile_command_import(int argc, char **argv) {
         return toile_complain(TOILE_EXIT_USAGE, "--fabric %s: there is no such fabric; see `toile fabrics`", in.fabric);
     toile_memory_init(&in.memory, NULL);
     toile_status status = run(&in);
-    if (status == TOILE_OK) {
+    if (status == TOILE_OK && in.is_drawing && !in.sewing_path) {
+        fprintf(stderr, "toile: warning: a drawing does not say where its %d panels are on the body and what is sewn to what; "
+                        "--sewing SEWING.json does, with the names and numbers listed\n", in.read.pattern.panel_count);
+    } else if (status == TOILE_OK) {
         const toile_fit_report *r = &in.fit;
         printf("%s: %d panels, %d seams; ways to sew %.3g m on average (%.3g m as placed), %d of them through the body\n",
                in.scene_path, in.read.pattern.panel_count, in.read.pattern.seam_count, r->gap_after, r->gap_before, r->through);

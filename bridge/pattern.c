@@ -91,6 +91,12 @@ static toile_status measure_edge(const maker *m, int edge) {
         return toile_fail(m->error, TOILE_INVALID, "%s: an arc with radius %g m; use more than 0, up to %g",
                           label_of(m, edge).text, c->radius, PANEL_MOST);
     }
+    for (int i = 0; i < 2 * c->point_count; i++)
+        if (!(fabs(c->points[i / 2][i % 2]) <= PANEL_MOST)) {
+            at_edge(m, edge);
+            return toile_fail(m->error, TOILE_INVALID, "%s: goes through %g m; a panel is within %g m of its origin, are the units right?",
+                              label_of(m, edge).text, c->points[i / 2][i % 2], PANEL_MOST);
+        }
     toile_curve_measure_of(c, &e->measure);
     if (!(e->measure.length >= LENGTH_LEAST) || (c->arc && hypot(c->to[0] - c->from[0], c->to[1] - c->from[1]) < LENGTH_LEAST)) {
         at_edge(m, edge);
@@ -106,8 +112,9 @@ static double loop_area(const work_edge *edges, int count) {
     double sum = 0, before[2], now[2];
     for (int i = 0; i < count; i++) {
         memcpy(before, edges[i].curve.from, sizeof before);
-        for (int k = 1; k <= 16; k++) {
-            toile_curve_point(&edges[i].curve, k / 16.0, now);
+        int parts = edges[i].curve.point_count > 16 ? edges[i].curve.point_count : 16;
+        for (int k = 1; k <= parts; k++) {
+            toile_curve_point(&edges[i].curve, (double)k / parts, now);
             sum += before[0] * now[1] - before[1] * now[0];
             memcpy(before, now, sizeof before);
         }

@@ -28,8 +28,33 @@ static double radius_of(const toile_curve *c) {
     return fmax(c->radius, 0.5 * hypot(c->to[0] - c->from[0], c->to[1] - c->from[1]));
 }
 
+void toile_curve_through(toile_curve *c, double (*points)[3], int count) {
+    for (int i = 1; i < count; i++)
+        points[i][2] = points[i - 1][2] + hypot(points[i][0] - points[i - 1][0], points[i][1] - points[i - 1][1]);
+    c->point_count = count;
+    c->points = (const double(*)[3])points;
+}
+
+/* The parameter is the part of the length. */
+static void through_point(const toile_curve *c, double t, double p[2]) {
+    const double(*q)[3] = c->points;
+    double wanted = t * q[c->point_count - 1][2];
+    int low = 0, high = c->point_count - 1;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        *(q[middle][2] <= wanted ? &low : &high) = middle;
+    }
+    double size = q[high][2] - q[low][2], part = size > 0 ? (wanted - q[low][2]) / size : 0;
+    for (int k = 0; k < 2; k++)
+        p[k] = (1 - part) * q[low][k] + part * q[high][k];
+}
+
 void toile_curve_point(const toile_curve *c, double t, double p[2]) {
     double s = 1 - t;
+    if (c->point_count > 0) {
+        through_point(c, t, p);
+        return;
+    }
     if (c->arc) {
         double centre[2], begin, sweep, r = radius_of(c);
         arc_of(c, centre, &begin, &sweep);
@@ -74,14 +99,27 @@ static double piece(const toile_curve *c, double a, double b) {
     return half / 9 * (5 * speed(c, middle - AT * half) + 8 * speed(c, middle) + 5 * speed(c, middle + AT * half));
 }
 
+static double turn(const double u[2], const double v[2]) {
+    return fabs(atan2(u[0] * v[1] - u[1] * v[0], u[0] * v[0] + u[1] * v[1]));
+}
+
+static double through_turning(const toile_curve *c) {
+    double sum = 0;
+    for (int i = 1; i + 1 < c->point_count; i++) {
+        const double *a = c->points[i - 1], *b = c->points[i], *d = c->points[i + 1];
+        sum += turn((double[2]){b[0] - a[0], b[1] - a[1]}, (double[2]){d[0] - b[0], d[1] - b[1]});
+    }
+    return sum;
+}
+
 void toile_curve_measure_of(const toile_curve *c, toile_curve_measure *m) {
     m->turning = 0;
     m->upto[0] = 0;
-    if (c->arc) {
+    if (c->arc || c->point_count > 0) {
         double centre[2], begin, sweep;
         arc_of(c, centre, &begin, &sweep);
-        m->turning = fabs(sweep);
-        m->length = radius_of(c) * m->turning;
+        m->turning = c->arc ? fabs(sweep) : through_turning(c);
+        m->length = c->arc ? radius_of(c) * m->turning : c->points[c->point_count - 1][2];
         for (int i = 1; i <= TOILE_CURVE_PARTS; i++)
             m->upto[i] = m->length * i / TOILE_CURVE_PARTS;
         return;
@@ -92,7 +130,7 @@ void toile_curve_measure_of(const toile_curve *c, toile_curve_measure *m) {
         double a = (double)(i - 1) / TOILE_CURVE_PARTS, b = (double)i / TOILE_CURVE_PARTS;
         m->upto[i] = m->upto[i - 1] + piece(c, a, b);
         derivative(c, b, now);
-        m->turning += fabs(atan2(before[0] * now[1] - before[1] * now[0], before[0] * now[0] + before[1] * now[1]));
+        m->turning += turn(before, now);
         before[0] = now[0];
         before[1] = now[1];
     }
@@ -100,7 +138,7 @@ void toile_curve_measure_of(const toile_curve *c, toile_curve_measure *m) {
 }
 
 double toile_curve_at(const toile_curve *c, const toile_curve_measure *m, double part) {
-    if (part <= 0 || part >= 1 || c->arc || c->control_count == 0)
+    if (part <= 0 || part >= 1 || c->arc || c->point_count > 0 || c->control_count == 0)
         return part <= 0 ? 0 : part >= 1 ? 1 : part;
     double wanted = part * m->length;
     int low = 0, high = TOILE_CURVE_PARTS;

@@ -19,6 +19,8 @@ typedef struct reader {
     bool absolute;                  /* control points are places, not parts of the edge */
     json_t *numbers;                /* of panels by name */
     bool *sewn;                     /* of all edges */
+    bool *clockwise;                /* of panels */
+    size_t points_used;
     int *edge_base;
 } reader;
 
@@ -81,11 +83,31 @@ static void from_edge(const reader *r, const double a[2], const double b[2], con
     to[1] = r->absolute ? relative[1] * r->unit : a[1] + relative[0] * y + relative[1] * x;
 }
 
-static toile_status read_curve(const reader *r, const char *panel, int edge, const json_t *curvature, const double end[2],
+static toile_status read_through(reader *r, const char *panel, int edge, const json_t *params, const double end[2],
+                                 toile_curve *curve) {
+    size_t count = json_array_size(params);
+    double(*points)[3] = r->to->points + r->points_used;
+    memcpy(points[0], curve->from, sizeof curve->from);
+    for (size_t i = 0; i < count; i++) {
+        if (!read_numbers(json_array_get(params, i), 2, points[i + 1]))
+            return REFUSE("panel \"%.64s\", edge %d: a point that it goes through is two numbers", panel, edge);
+        points[i + 1][0] *= r->unit;
+        points[i + 1][1] *= r->unit;
+    }
+    memcpy(points[count + 1], end, 2 * sizeof *end);
+    if (count > 0)
+        toile_curve_through(curve, points, (int)count + 2);
+    r->points_used += count + 2;
+    return TOILE_OK;
+}
+
+static toile_status read_curve(reader *r, const char *panel, int edge, const json_t *curvature, const double end[2],
                                toile_curve *curve) {
     const json_t *params = json_is_array(curvature) ? curvature : json_object_get(curvature, "params");
     const char *type = json_is_array(curvature) ? "old" : json_string_value(json_object_get(curvature, "type"));
     double p[3], control[2];
+    if (type && strcmp(type, "through") == 0)
+        return read_through(r, panel, edge, params, end, curve);
     if (type && strcmp(type, "circle") == 0) {
         json_t *flags[2] = {json_array_get(params, 1), json_array_get(params, 2)};
         double radius = json_number_value(json_array_get(params, 0));
@@ -119,7 +141,7 @@ static toile_status read_curve(const reader *r, const char *panel, int edge, con
     return TOILE_OK;
 }
 
-static toile_status read_edges(const reader *r, const char *name, const json_t *panel, toile_pattern_edge *edges, int count) {
+static toile_status read_edges(reader *r, const char *name, const json_t *panel, toile_pattern_edge *edges, int count) {
     static const char *const KNOWN[] = {"endpoints", "label", "curvature", NULL};
     const json_t *list = json_object_get(panel, "edges"), *vertices = json_object_get(panel, "vertices");
     int first = -1, before = -1;
@@ -181,15 +203,20 @@ static toile_status check_size(const reader *r, const char *name, const toile_pa
     return TOILE_OK;
 }
 
-static toile_status read_panel(const reader *r, const char *name, const json_t *item, int index, double edge_length,
+static toile_status read_panel(reader *r, const char *name, const json_t *item, int index, double edge_length,
                                toile_pattern_edge *edges) {
-    static const char *const KNOWN[] = {"translation", "rotation", "vertices", "edges", "label", NULL};
+    static const char *const KNOWN[] = {"translation", "rotation", "vertices", "edges", "label", "grain", "clockwise", NULL};
     int count = (int)json_array_size(json_object_get(item, "edges"));
     toile_garmentcode *to = r->to;
     char what[120];
     if (json_array_size(json_object_get(item, "vertices")) < 2 || count < 2)
         return REFUSE("panel \"%.64s\": needs lists of \"vertices\" and \"edges\", at least two of each", name);
     const json_t *translation = json_object_get(item, "translation"), *rotation = json_object_get(item, "rotation");
+    const json_t *grain = json_object_get(item, "grain");
+    double warp = grain ? json_number_value(grain) : 90; /* the warp hangs: along y */
+    if ((grain && !json_is_number(grain)) || !(fabs(warp) <= 360))
+        return REFUSE("panel \"%.64s\": \"grain\" is an angle from the x axis in degrees", name);
+    r->clockwise[index] = json_is_true(json_object_get(item, "clockwise"));
     if (translation && !read_numbers(translation, 3, to->origin[index]))
         return REFUSE("panel \"%.64s\": \"translation\" is not three numbers", name);
     if (rotation && !read_numbers(rotation, 3, to->rotate[index]))
@@ -211,7 +238,7 @@ static toile_status read_panel(const reader *r, const char *name, const json_t *
                                               .loop_sizes = &to->loop_sizes[index],
                                               .edges = edges,
                                               .edge_length = edge_length,
-                                              .grain = M_PI / 2, /* the warp hangs: along y */
+                                              .grain = warp * M_PI / 180,
                                               .pose = toile_pose_from(to->origin[index], to->rotate[index])};
     snprintf(what, sizeof what, "panel \"%.64s\"", name);
     warn_of_keys(r, item, KNOWN, what);
@@ -220,7 +247,7 @@ static toile_status read_panel(const reader *r, const char *name, const json_t *
 
 static toile_status read_panels(reader *r, const json_t *panels, double edge_length) {
     toile_garmentcode *to = r->to;
-    size_t count = json_object_size(panels), edges = 0;
+    size_t count = json_object_size(panels), edges = 0, points = 0;
     const char *name;
     json_t *item;
     if (!json_is_object(panels) || count == 0 || count > TOILE_PATTERN_PANELS)
@@ -238,6 +265,10 @@ static toile_status read_panels(reader *r, const json_t *panels, double edge_len
             return REFUSE("panel \"%.64s\": a name has 1 to 120 characters, none of them / or a control character", name);
         r->edge_base[number] = (int)edges;
         edges += of_panel;
+        for (size_t i = 0; i < of_panel; i++) {
+            const json_t *edge = json_array_get(json_object_get(item, "edges"), i);
+            points += 2 + json_array_size(json_object_get(json_object_get(edge, "curvature"), "params"));
+        }
         if (edges > 100 * (size_t)TOILE_PATTERN_EDGES)
             return REFUSE("the panels have more than %d edges", 100 * TOILE_PATTERN_EDGES);
         if (json_object_set_new(r->numbers, name, json_integer((json_int_t)number)) != 0)
@@ -250,8 +281,11 @@ static toile_status read_panels(reader *r, const json_t *panels, double edge_len
     to->loop_sizes = toile_alloc(r->memory, count, sizeof *to->loop_sizes);
     to->edges = toile_alloc(r->memory, edges, sizeof *to->edges);
     to->labels = toile_alloc(r->memory, edges, sizeof *to->labels);
+    to->points = toile_alloc(r->memory, points, sizeof *to->points);
+    r->clockwise = toile_alloc(r->memory, count, sizeof *r->clockwise);
     r->sewn = toile_alloc(r->memory, edges, sizeof *r->sewn);
-    if (!to->panels || !to->origin || !to->rotate || !to->loop_sizes || !to->edges || !to->labels || !r->sewn)
+    if (!to->panels || !to->origin || !to->rotate || !to->loop_sizes || !to->edges || !to->labels ||
+        !to->points || !r->clockwise || !r->sewn)
         return no_memory(r);
     int index = 0;
     json_object_foreach((json_t *)panels, name, item) {
@@ -284,60 +318,101 @@ static toile_status read_side(const reader *r, size_t stitch, const json_t *item
     return TOILE_OK;
 }
 
-static toile_status read_stitches(const reader *r, const json_t *stitches) {
+/* One edge, or a list of them. */
+static toile_status read_sides(const reader *r, size_t stitch, const json_t *item, bool reverse, toile_pattern_side *sides,
+                               int *count) {
     static const char *const KNOWN[] = {"panel", "edge", NULL};
+    *count = json_is_array(item) ? (int)json_array_size(item) : 1;
+    if (*count == 0)
+        return REFUSE("stitch %zu: a side is an empty list; it has at least one edge", stitch);
+    for (int j = 0; j < *count; j++) {
+        const json_t *one = json_is_array(item) ? json_array_get(item, (size_t)j) : item;
+        char what[32];
+        toile_status status = read_side(r, stitch, one, &sides[j]);
+        if (status != TOILE_OK)
+            return status;
+        sides[j].reverse = reverse != r->clockwise[sides[j].panel];
+        snprintf(what, sizeof what, "stitch %zu", stitch);
+        warn_of_keys(r, one, KNOWN, what);
+    }
+    return TOILE_OK;
+}
+
+/* Marks the edges of a seam as sewn; false: one of them is already. */
+static bool take_sides(const reader *r, size_t stitch, const toile_pattern_seam *seam, toile_status *status) {
+    const toile_garmentcode *to = r->to;
+    *status = TOILE_OK;
+    for (int k = 0; k < 2; k++)
+        for (int j = 0; j < seam->count[k]; j++) {
+            const toile_pattern_side *side = &seam->sides[k][j];
+            if (r->sewn[r->edge_base[side->panel] + side->edge]) {
+                warn(r, "stitch %zu: edge %d of panel \"%.64s\" is already sewn to another; three layers in one seam are not "
+                        "possible, this stitch is left out",
+                     stitch, side->edge, to->panels[side->panel].name);
+                return false;
+            }
+        }
+    for (int k = 0; k < 2; k++)
+        for (int j = 0; j < seam->count[k]; j++) {
+            const toile_pattern_side *side = &seam->sides[k][j];
+            bool *sewn = &r->sewn[r->edge_base[side->panel] + side->edge];
+            if (*sewn) {
+                *status = REFUSE("stitch %zu: joins edge %d of panel \"%.64s\" to itself; it joins two edges", stitch,
+                                 side->edge, to->panels[side->panel].name);
+                return false;
+            }
+            *sewn = true;
+        }
+    return true;
+}
+
+static toile_status read_stitches(const reader *r, const json_t *stitches) {
     toile_garmentcode *to = r->to;
     size_t count = json_array_size(stitches);
     if (stitches && !json_is_array(stitches))
         return REFUSE("\"pattern\".\"stitches\" is no list; use [[{\"panel\": name, \"edge\": number}, {...}], ...]");
+    size_t side_count = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const json_t *side = json_array_get(json_array_get(stitches, i), k);
+            side_count += json_is_array(side) ? json_array_size(side) : 1;
+        }
     to->seams = toile_alloc(r->memory, count, sizeof *to->seams);
-    to->sides = toile_alloc(r->memory, count, 2 * sizeof *to->sides);
+    to->sides = toile_alloc(r->memory, side_count, sizeof *to->sides);
     if (!to->seams || !to->sides)
         return no_memory(r);
     if (!stitches)
         warn(r, "the pattern has no \"stitches\": nothing will be sewn");
+    toile_pattern_side *room = to->sides;
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(stitches, i);
         size_t size = json_array_size(item);
-        toile_pattern_seam *seam = &to->seams[to->pattern.seam_count];
-        toile_pattern_side *sides = to->sides + 2 * (size_t)to->pattern.seam_count;
         if (size < 2)
             return REFUSE("stitch %zu: has %zu sides; it joins two edges", i, size);
-        for (size_t k = 0; k < 2; k++) {
-            toile_status status = read_side(r, i, json_array_get(item, k), &sides[k]);
-            if (status != TOILE_OK)
-                return status;
-            char what[32];
-            snprintf(what, sizeof what, "stitch %zu", i);
-            warn_of_keys(r, json_array_get(item, k), KNOWN, what);
-        }
         /* The end of one edge meets the beginning of the other, unless right goes to wrong side. */
-        sides[1].reverse = true;
+        bool against = true;
         for (size_t k = 2; k < size; k++) {
             const char *flag = json_string_value(json_array_get(item, k));
             if (flag && strcmp(flag, "right_wrong") == 0)
-                sides[1].reverse = false;
+                against = false;
             else
                 warn(r, "stitch %zu: \"%.32s\" is not used", i, flag ? flag : "its third element");
         }
-        bool *first = &r->sewn[r->edge_base[sides[0].panel] + sides[0].edge];
-        bool *second = &r->sewn[r->edge_base[sides[1].panel] + sides[1].edge];
-        if (first == second)
-            return REFUSE("stitch %zu: joins edge %d of panel \"%.64s\" to itself; it joins two edges", i, sides[0].edge,
-                          to->panels[sides[0].panel].name);
-        if (*first || *second) {
-            const toile_pattern_side *twice = *first ? &sides[0] : &sides[1];
-            warn(r, "stitch %zu: edge %d of panel \"%.64s\" is already sewn to another; three layers in one seam are not "
-                    "possible, this stitch is left out",
-                 i, twice->edge, to->panels[twice->panel].name);
+        toile_pattern_seam seam = {.seam = toile_default_seam()};
+        for (size_t k = 0; k < 2; k++) {
+            toile_status status = read_sides(r, i, json_array_get(item, k), k == 1 && against, room, &seam.count[k]);
+            if (status != TOILE_OK)
+                return status;
+            seam.sides[k] = room;
+            room += seam.count[k];
+        }
+        toile_status status;
+        if (!take_sides(r, i, &seam, &status)) {
+            if (status != TOILE_OK)
+                return status;
             continue;
         }
-        *first = *second = true;
-        seam->seam = toile_default_seam();
-        seam->count[0] = seam->count[1] = 1;
-        seam->sides[0] = &sides[0];
-        seam->sides[1] = &sides[1];
-        to->pattern.seam_count++;
+        to->seams[to->pattern.seam_count++] = seam;
     }
     to->pattern.seams = to->seams;
     return TOILE_OK;
@@ -374,16 +449,23 @@ static toile_status read_properties(reader *r, const json_t *properties) {
 toile_status toile_garmentcode_read(toile_memory *memory, const char *path, const char *text, size_t length,
                                     double edge_length, toile_garmentcode_log *log, void *user, toile_garmentcode *to,
                                     toile_error *error) {
+    json_error_t problem;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
+    memset(to, 0, sizeof *to);
+    if (!root)
+        return toile_fail(error, json_error_code(&problem) == json_error_out_of_memory ? TOILE_NO_MEMORY : TOILE_INVALID,
+                          "%.200s:%d: not a pattern in JSON: %s", path, problem.line > 0 ? problem.line : 1, problem.text);
+    return toile_garmentcode_take(memory, path, root, edge_length, log, user, to, error);
+}
+
+toile_status toile_garmentcode_take(toile_memory *memory, const char *path, json_t *root, double edge_length,
+                                    toile_garmentcode_log *log, void *user, toile_garmentcode *to, toile_error *error) {
     static const char *const KNOWN[] = {"pattern", "properties", "parameters", "parameter_order", "constraints",
                                         "constraint_order", NULL};
     static const char *const KNOWN_PATTERN[] = {"panels", "stitches", "panel_order", NULL};
     reader state = {.memory = memory, .path = path, .to = to, .log = log, .user = user, .error = error}, *r = &state;
     memset(to, 0, sizeof *to);
-    json_error_t problem;
-    to->root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
-    if (!to->root)
-        return toile_fail(error, json_error_code(&problem) == json_error_out_of_memory ? TOILE_NO_MEMORY : TOILE_INVALID,
-                          "%.200s:%d: not a pattern in JSON: %s", path, problem.line > 0 ? problem.line : 1, problem.text);
+    to->root = root;
     const json_t *pattern = json_object_get(to->root, "pattern");
     toile_status status = TOILE_OK;
     if (!json_is_object(pattern))
@@ -400,10 +482,20 @@ toile_status toile_garmentcode_read(toile_memory *memory, const char *path, cons
     }
     json_decref(r->numbers);
     toile_free(memory, r->sewn);
+    toile_free(memory, r->clockwise);
     toile_free(memory, r->edge_base);
     if (status != TOILE_OK)
         toile_garmentcode_free(memory, to);
     return status;
+}
+
+double toile_garmentcode_length(const toile_garmentcode *read, int panel, int edge) {
+    const toile_pattern_panel *p = &read->panels[panel];
+    toile_curve curve = p->edges[edge].curve;
+    toile_curve_measure measure;
+    memcpy(curve.to, p->edges[(edge + 1) % p->loop_sizes[0]].curve.from, sizeof curve.to);
+    toile_curve_measure_of(&curve, &measure);
+    return measure.length;
 }
 
 void toile_garmentcode_free(toile_memory *memory, toile_garmentcode *read) {
@@ -412,6 +504,7 @@ void toile_garmentcode_free(toile_memory *memory, toile_garmentcode *read) {
     toile_free(memory, read->rotate);
     toile_free(memory, read->labels);
     toile_free(memory, read->edges);
+    toile_free(memory, read->points);
     toile_free(memory, read->loop_sizes);
     toile_free(memory, read->seams);
     toile_free(memory, read->sides);

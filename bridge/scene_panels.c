@@ -14,6 +14,7 @@ typedef struct parts {
     toile_pattern pattern;
     toile_pattern_panel *panels;
     toile_pattern_edge *edges;      /* of all panels */
+    double (*points)[3];            /* that edges go through */
     int *loop_sizes;
     toile_finer *finer;
     toile_pattern_seam *seams;
@@ -26,6 +27,7 @@ typedef struct parts {
 static void free_parts(toile_memory *memory, parts *p) {
     toile_free(memory, p->panels);
     toile_free(memory, p->edges);
+    toile_free(memory, p->points);
     toile_free(memory, p->loop_sizes);
     toile_free(memory, p->finer);
     toile_free(memory, p->seams);
@@ -39,13 +41,16 @@ static void free_parts(toile_memory *memory, parts *p) {
 static toile_status make_room(const loader *l, const json_t *object, parts *p) {
     const json_t *panels = json_object_get(object, "panels"), *seams = json_object_get(object, "seams");
     size_t panel_count = json_array_size(panels), seam_count = json_array_size(seams);
-    size_t edges = 0, loops = 0, finer = 0, sides = 0;
+    size_t edges = 0, points = 0, loops = 0, finer = 0, sides = 0;
     for (size_t i = 0; i < panel_count; i++) {
         const json_t *panel = json_array_get(panels, i), *holes = json_object_get(panel, "holes");
-        edges += json_array_size(json_object_get(panel, "outline"));
         loops += 1 + json_array_size(holes);
-        for (size_t k = 0; k < json_array_size(holes); k++)
-            edges += json_array_size(json_array_get(holes, k));
+        for (size_t k = 0; k <= json_array_size(holes); k++) {
+            const json_t *loop = k == 0 ? json_object_get(panel, "outline") : json_array_get(holes, k - 1);
+            edges += json_array_size(loop);
+            for (size_t e = 0; e < json_array_size(loop); e++)
+                points += 2 + json_array_size(json_object_get(json_array_get(loop, e), "through"));
+        }
         finer += json_array_size(json_object_get(panel, "finer"));
     }
     for (size_t i = 0; i < seam_count; i++) {
@@ -54,6 +59,7 @@ static toile_status make_room(const loader *l, const json_t *object, parts *p) {
     }
     p->panels = toile_alloc(l->memory, panel_count, sizeof *p->panels);
     p->edges = toile_alloc(l->memory, edges, sizeof *p->edges);
+    p->points = toile_alloc(l->memory, points, sizeof *p->points);
     p->loop_sizes = toile_alloc(l->memory, loops, sizeof *p->loop_sizes);
     p->finer = toile_alloc(l->memory, finer, sizeof *p->finer);
     p->seams = toile_alloc(l->memory, seam_count, sizeof *p->seams);
@@ -61,7 +67,7 @@ static toile_status make_room(const loader *l, const json_t *object, parts *p) {
     p->fabrics = toile_alloc(l->memory, panel_count, sizeof *p->fabrics);
     p->scales = toile_alloc(l->memory, panel_count, 2 * sizeof *p->scales);
     p->names = toile_alloc(l->memory, panel_count, sizeof *p->names);
-    if (!p->panels || !p->edges || !p->loop_sizes || !p->finer || !p->seams || !p->sides || !p->fabrics || !p->scales ||
+    if (!p->panels || !p->edges || !p->points || !p->loop_sizes || !p->finer || !p->seams || !p->sides || !p->fabrics || !p->scales ||
         !p->names)
         return no_memory(l);
     p->pattern = (toile_pattern){.panel_count = (int)panel_count,
@@ -88,6 +94,25 @@ static void read_edge(const json_t *object, toile_pattern_edge *edge) {
         read_bool(arc, "large", &edge->curve.large);
         read_bool(arc, "clockwise", &edge->curve.clockwise);
     }
+}
+
+/* Edges that go through points, of a loop whose edges all have their beginnings. Gives the room that is left. */
+static double (*read_through(const json_t *loop, toile_pattern_edge *edges, double (*points)[3]))[3] {
+    size_t size = json_array_size(loop);
+    for (size_t e = 0; e < size; e++) {
+        const json_t *through = json_object_get(json_array_get(loop, e), "through");
+        int count = (int)json_array_size(through);
+        if (count == 0)
+            continue;
+        memcpy(points[0], edges[e].curve.from, sizeof edges->curve.from);
+        memcpy(points[count + 1], edges[(e + 1) % size].curve.from, sizeof edges->curve.from);
+        for (int i = 0; i < count; i++)
+            for (size_t k = 0; k < 2; k++)
+                points[i + 1][k] = json_number_value(json_array_get(json_array_get(through, (size_t)i), k));
+        toile_curve_through(&edges[e].curve, points, count + 2);
+        points += count + 2;
+    }
+    return points;
 }
 
 static void read_panel_place(const json_t *object, const toile_pose *around, toile_pattern_panel *panel) {
@@ -132,6 +157,7 @@ static toile_status read_panels(const loader *l, const json_t *object, const toi
     toile_pose around = toile_pose_from(key.origin, key.rotate);
     toile_status status = toile_scene_use_fabric(l, json_object_get(object, "fabric"), &fabric_place, &fabric);
     toile_pattern_edge *edge = p->edges;
+    double(*points)[3] = p->points;
     toile_finer *finer = p->finer;
     int *loop_size = p->loop_sizes;
     for (int i = 0; i < p->pattern.panel_count && status == TOILE_OK; i++) {
@@ -148,6 +174,7 @@ static toile_status read_panels(const loader *l, const json_t *object, const toi
             *loop_size++ = (int)json_array_size(loop);
             for (size_t e = 0; e < json_array_size(loop); e++)
                 read_edge(json_array_get(loop, e), edge++);
+            points = read_through(loop, edge - json_array_size(loop), points);
         }
         panel->edge_length = edge_length;
         read_number(item, "edge_length", &panel->edge_length);

@@ -335,6 +335,7 @@ LIST_RULE(PRESSURES, 0, 1000, PRESSURE_OF, "use a list, one for each panel or on
 /* ---- sewing patterns ---- */
 
 LIST_RULE(CONTROLS, 1, 2, FLAT_POINT, "use one point for a quadratic Bezier, two for a cubic one");
+LIST_RULE(THROUGH, 1, TOILE_PATTERN_EDGES, FLAT_POINT, "use a list of points: 1 to 100000");
 static const rule ARC = {
     .form = OBJECT,
     .says = "use {\"radius\": 0.1}",
@@ -351,10 +352,11 @@ static const rule OUTLINE_EDGE = {
         {"from", &FLAT_POINT, true, NULL, "Where it begins, in metres; it ends where the next one begins"},
         {"control", &CONTROLS, false, NULL, "Control points of a Bezier curve"},
         {"arc", &ARC, false, NULL, "An arc of a circle"},
+        {"through", &THROUGH, false, NULL, "Points between its ends, in metres, that are joined by straight lines"},
         {"name", &NAME_RULE, false, NULL, "For seams and pins; the first of this name in the panel counts"},
         {"edge_length", &SIZE, false, NULL, "Finer along this edge, in metres"},
         {0}},
-    .demands = (const demand[]){{NOT_TOGETHER, {"control", "arc"}}, {0}},
+    .demands = (const demand[]){{NOT_TOGETHER, {"control", "arc", "through"}}, {0}},
 };
 LIST_RULE(OUTLINE, 2, TOILE_PATTERN_EDGES, OUTLINE_EDGE, "use a list of edges that goes around: 2 to 100000");
 LIST_RULE(HOLES, 0, 1000, OUTLINE, "use a list of at most 1000 outlines");

@@ -86,9 +86,10 @@ static bool is_loose_band(const toile_sewing_order *order, int panel) {
 static int partner_of(const toile_sewing_order *order, int panel, int edge) {
     for (int i = 0; i < order->read->pattern.seam_count; i++)
         for (int k = 0; k < 2 && !order->joins[i]; k++) {
-            const toile_pattern_side *side = order->read->seams[i].sides[k];
-            if (side->panel == panel && side->edge == edge)
-                return order->read->seams[i].sides[1 - k]->panel;
+            const toile_pattern_seam *seam = &order->read->seams[i];
+            for (int j = 0; j < seam->count[k]; j++)
+                if (seam->sides[k][j].panel == panel && seam->sides[k][j].edge == edge)
+                    return seam->sides[1 - k]->panel;
         }
     return -1;
 }
@@ -103,6 +104,12 @@ static bool is_tube(const toile_sewing_order *order, int panel, int with) {
     return false;
 }
 
+/* The next edge of a panel, or (by -1) the one before. */
+static int edge_after(const toile_sewing_order *order, int panel, int edge, int by) {
+    int size = order->read->panels[panel].loop_sizes[0];
+    return (edge + by + size) % size;
+}
+
 /* What the seam of a tube ends at. */
 typedef enum seam_end {
     END_FREE, /* nothing, or bands: as an outseam at hem and waist */
@@ -110,38 +117,76 @@ typedef enum seam_end {
     END_PARTS /* both panels go on to the two of another tube: as an inseam at the crotch */
 } seam_end;
 
-static seam_end end_of(const toile_sewing_order *order, int seam) {
-    const toile_pattern_side *sides[2] = {order->read->seams[seam].sides[0], order->read->seams[seam].sides[1]};
-    seam_end end = END_FREE;
-    for (int way = -1; way <= 1; way += 2) {
-        int next[2];
-        bool tube = false;
-        for (int k = 0; k < 2; k++) {
-            int size = order->read->panels[sides[k]->panel].loop_sizes[0];
-            int by = sides[k]->reverse ? -way : way; /* the beginnings of both sides meet */
-            next[k] = partner_of(order, sides[k]->panel, (sides[k]->edge + by + size) % size);
-            if (next[k] == sides[0]->panel || next[k] == sides[1]->panel)
-                next[k] = -1;
-            tube = tube || (next[k] >= 0 && is_tube(order, next[k], -1));
-        }
-        if (next[0] >= 0 && next[1] >= 0 && next[0] != next[1] && is_tube(order, next[0], next[1]))
-            return END_PARTS;
-        end = tube ? END_BODY : end;
+/* At the end where the sides of a seam begin (way -1), or at the other one (1). */
+static seam_end end_at(const toile_sewing_order *order, int seam, int way) {
+    const toile_pattern_seam *s = &order->read->seams[seam];
+    int next[2];
+    bool tube = false;
+    for (int k = 0; k < 2; k++) {
+        const toile_pattern_side *side = &s->sides[k][way < 0 ? 0 : s->count[k] - 1];
+        next[k] = partner_of(order, side->panel, edge_after(order, side->panel, side->edge, side->reverse ? -way : way));
+        if (next[k] == s->sides[0]->panel || next[k] == s->sides[1]->panel)
+            next[k] = -1;
+        tube = tube || (next[k] >= 0 && is_tube(order, next[k], -1));
     }
-    return end;
+    if (next[0] >= 0 && next[1] >= 0 && next[0] != next[1] && is_tube(order, next[0], next[1]))
+        return END_PARTS;
+    return tube ? END_BODY : END_FREE;
 }
 
-/* Frames in which a seam of a tube is sewn: in two turns if tubes part at some of its seams and the others
- * are free, which is a leg. A sleeve has all of its seams end at the body, and is closed at once. */
-static void tube_when(const toile_sewing_order *order, int seam, int frames[2]) {
+static seam_end end_of(const toile_sewing_order *order, int seam) {
+    seam_end a = end_at(order, seam, -1), b = end_at(order, seam, 1);
+    return a > b ? a : b;
+}
+
+/* Do tubes part at some of the seams between its two panels, and are the others free? */
+static bool is_leg(const toile_sewing_order *order, int seam) {
     int ends[3] = {0, 0, 0};
     for (int i = 0; i < order->read->pattern.seam_count; i++)
         if (same_panels(&order->read->seams[seam], &order->read->seams[i]))
             ends[end_of(order, i)]++;
-    bool leg = ends[END_PARTS] > 0 && ends[END_FREE] > 0 && ends[END_BODY] == 0,
-         inner = leg && end_of(order, seam) == END_PARTS;
+    return ends[END_PARTS] > 0 && ends[END_FREE] > 0 && ends[END_BODY] == 0;
+}
+
+/* From the crotch to the waist along what joins a panel of a leg to the other leg, and over a waistband, m.
+ */
+static double rise_of(const toile_sewing_order *order, const toile_pattern_side *inseam, int by) {
+    int panel = inseam->panel, edge = edge_after(order, panel, inseam->edge, by),
+        other = partner_of(order, panel, edge);
+    double length = 0;
+    for (; edge != inseam->edge && partner_of(order, panel, edge) == other;
+         edge = edge_after(order, panel, edge, by))
+        length += toile_garmentcode_length(order->read, panel, edge);
+    int band = partner_of(order, panel, edge);
+    double high = band >= 0 ? height_of(&order->read->panels[band]) : 0;
+    return length + (high <= BAND ? high : 0);
+}
+
+double toile_sewn_rise(const toile_sewing_order *order) {
+    double least = INFINITY;
+    for (int i = 0; i < order->read->pattern.seam_count && order->read->pattern.seam_count <= SEAMS_MOST; i++)
+        for (int way = -1; way <= 1 && closes_tube(order, i) && is_leg(order, i); way += 2) {
+            const toile_pattern_side *const *sides = order->read->seams[i].sides;
+            if (end_at(order, i, way) != END_PARTS)
+                continue;
+            double rise = 0;
+            for (int k = 0; k < 2; k++)
+                rise += rise_of(order, sides[k], sides[k]->reverse ? -way : way);
+            least = fmin(least, rise);
+        }
+    return least;
+}
+
+/* Frames in which a seam of a tube is sewn: in two turns if it is a leg. A sleeve has all of its seams end at
+ * the body, and is closed at once. */
+static void tube_when(const toile_sewing_order *order, int seam, int frames[2]) {
+    bool leg = is_leg(order, seam), inner = leg && end_of(order, seam) == END_PARTS;
     frames[0] = leg && !inner ? TOILE_PLAN_PARTED : TOILE_PLAN_FIRST;
     frames[1] = inner ? TOILE_PLAN_PARTED : TOILE_PLAN_TUBES;
+}
+
+bool toile_in_tube(const toile_sewing_order *order, int panel) {
+    return order->read->pattern.seam_count <= SEAMS_MOST && is_tube(order, panel, -1);
 }
 
 void toile_sewn_when(const toile_sewing_order *order, int seam, int frames[2]) {

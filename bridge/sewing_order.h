@@ -41,6 +41,12 @@ typedef struct toile_sewing_order {
     bool grows;        /* something shrinks until it is joined there */
 } toile_sewing_order;
 
+/* Do seams make a tube of the panel and another one? */
+bool toile_in_tube(const toile_sewing_order *order, int panel);
+
+/* Of trousers: from waist to waist through the crotch, m. INFINITY: there are no legs. */
+double toile_sewn_rise(const toile_sewing_order *order);
+
 /* Frames in which a seam is sewn: the first and the last. */
 void toile_sewn_when(const toile_sewing_order *order, int seam, int frames[2]);
 

@@ -1090,6 +1090,39 @@ def pattern_imported():
     planned(dress, body, folder)
 
 
+DRAWING = ('<svg width="40cm" height="40cm" viewBox="0 0 400 400"><g id="front"><path d="M0 0H390V300Q190 330 0 300z"/></g>'
+           '<g id="back"><path d="M0 340h390v60H0z"/></g></svg>')
+
+
+def drawing_imported():
+    """A drawing becomes flat panels; with its companion, panels around the body with sewing edges."""
+    bpy.ops.mesh.primitive_uv_sphere_add(radius=0.15, location=(0, 0, 0.6))
+    body = bpy.context.object
+    body.scale = 1, 1, 4
+    folder = bpy.app.tempdir
+    with open(folder + "/skirt.svg", "w", encoding="utf-8") as file:
+        file.write(DRAWING)
+    with open(folder + "/sewing.json", "w", encoding="utf-8") as file:
+        json.dump({"pattern": {"panels": {"front": {"translation": [0, 60, 30]},
+                                          "again": {"piece": "front", "translation": [0, 60, -30], "rotation": [0, 180, 0]}},
+                               "stitches": [[{"panel": "front", "edge": 0}, {"panel": "again", "edge": 2}]]}}, file)
+    refused("import_pattern", "none.svg", filepath=folder + "/none.svg")
+    op("import_pattern", filepath=folder + "/skirt.svg", edge_length=0.04)
+    flat = bpy.context.object
+    points = numpy.array([v.co for v in flat.data.vertices])
+    check(flat.toile.role == 'GARMENT' and [m.name for m in flat.data.materials] == ["front", "back"], "panels")
+    check(len(sewing.loose_edges(flat.data)) == 0 and not flat.toile.garment.use_sew_frames, "nothing is sewn")
+    check(numpy.ptp(points[:, 1]) < 1e-6 and points[:, 1].max() < -0.5, "flat, in front of the body")
+    uv = numpy.array([d.uv for d in flat.data.uv_layers["Pattern"].data])
+    areas = mesh_read._areas(mesh_read.read_faces(flat.data, points.astype(float)), uv)
+    check(abs(areas - (0.39 * 0.3 + 2 / 3 * 0.39 * 0.015 + 0.39 * 0.06)) < 0.002, f"{areas} m^2")
+    activate(body)
+    op("import_pattern", filepath=folder + "/skirt.svg", companion=folder + "/sewing.json", edge_length=0.04)
+    sewn_up = bpy.context.object
+    check(len(sewing.loose_edges(sewn_up.data)) >= 7 and sewn_up.toile.garment.use_sewing, "sewing edges")
+    check(len(sewn_up.data.materials) == 2, "the panels that the companion names")
+
+
 def planned(dress, body, folder):
     """What is baked is the program's own plan: seams in their turns, stiff and short meanwhile, waists that are raised."""
     garment = dress.toile.garment
@@ -1430,6 +1463,6 @@ run([tables, registered_twice, translated, added_and_removed, modifiers_in_order
      armature_collider, animated_modifiers, hidden_colliders, no_place, pins_follow, mistakes, problem_selected,
      cancelled_and_resumed, killed, grows,
      undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
-     property_maps, shaped, not_touched, soft_pins, pins_change, sewn, seam_panels, pattern_imported, rest_shapes, between_frames, motion_blur,
-     moving_object, exported, job_elsewhere, farmed, farm_cancelled, figures]
+     property_maps, shaped, not_touched, soft_pins, pins_change, sewn, seam_panels, pattern_imported, drawing_imported,
+     rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, farmed, farm_cancelled, figures]
     + ([every_operator_called] if not [a for a in ARGUMENTS if not a.startswith("/")] else []))

@@ -432,5 +432,60 @@ def test_panels_start_around_their_part_of_the_body(folder):
     assert gap < 150, f"one panel leaves {gap:.0f} degrees around the body free"
 
 
+def test_jumpsuit_is_not_drawn_into_the_crotch(folder):
+    """Trousers that hang on a bodice start lower the shorter they are through the crotch; alone they slide down by themselves."""
+    body = garmentcode("mean_all.obj")
+
+    def waist(made):
+        scene = os.path.join(folder, "scene.json")
+        ok("import", write(folder, "jumpsuit.json", made), "--body", body, "-o", scene, "--edge-length", 0.03)
+        content = json.load(open(scene))
+        panels = {p["name"]: p for p in content["garments"][0]["panels"]}
+        (pin,) = [p for p in content["pins"] if p["select"]["panel_edges"][0]["panel"] == "left_f"]
+        panel = panels["left_f"]
+        assert panel["outline"][5]["from"][1] == panel["outline"][0]["from"][1] == 0, "the waist is level"
+        return panel["place"]["origin"][1] + (pin["motion"]["keys"][-1]["translate"][2] if "motion" in pin else 0)
+
+    alone, joined = waist(patterns.trousers()), waist(patterns.jumpsuit())
+    deeper = patterns.jumpsuit()
+    for panel in deeper["pattern"]["panels"].values():
+        for point in panel["vertices"]:
+            point[1] -= 12 if point[1] < -30 else 0
+    assert 0.02 < alone - joined < 0.1, (alone, joined)
+    assert abs(waist(deeper) - alone) < 0.011, (alone, waist(deeper))
+
+
+def test_pattern_goes_to_another_body(folder):
+    """Arms that are raised two fifths of the way to T-pose, and shoulders 10 cm above those that the pattern is placed for."""
+    body, raised = garmentcode("mean_all.obj"), os.path.join(folder, "raised.obj")
+    with open(garmentcode("mean_all_tpose.obj")) as file:
+        goals = [[float(x) for x in line.split()[1:4]] for line in file if line.startswith("v ")]
+    with open(body) as file, open(raised, "w") as mixed:
+        for line in file:
+            if line.startswith("v "):
+                line = "v %.6f %.6f %.6f\n" % tuple(0.6 * float(x) + 0.4 * y for x, y in zip(line.split()[1:4], goals.pop(0)))
+            mixed.write(line)
+
+    def placed(made, on):
+        scene = os.path.join(folder, "scene.json")
+        done = ok("import", write(folder, "raglan.json", made), "--body", on, "-o", scene, "--edge-length", 0.03)
+        return {p["name"]: p["place"] for p in json.load(open(scene))["garments"][0]["panels"]}, done.stdout
+
+    as_cut, _ = placed(patterns.raglan(), body)
+    assert as_cut["left_f"]["rotate"] == [0, 0, -42] and as_cut["right_b"]["rotate"] == [0, 0, 42], "the pattern's own body"
+    arms, said = placed(patterns.raglan(), raised)
+    for side, sign in (("left", 1), ("right", -1)):
+        turn = sign * arms[side + "_f"]["rotate"][2] + 42
+        assert 8 < turn < 40 and arms[side + "_f"]["rotate"] == arms[side + "_b"]["rotate"], f"{side} sleeve turned by {turn}"
+    assert " 0 of them through the body" in said, said
+    low = patterns.raglan()
+    for panel in low["pattern"]["panels"].values():
+        panel["translation"][1] -= 10
+    low, said = placed(low, body)
+    for name in ("front", "back"):
+        lost = as_cut[name]["origin"][1] - low[name]["origin"][1]
+        assert -0.06 < lost < 0.06, f"{name}: {lost} m too low"
+
+
 if __name__ == "__main__":
     main(tests_of(globals()))

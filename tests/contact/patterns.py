@@ -257,6 +257,22 @@ def wide_legs():
     return trousers(hem=((-4, -98), (36, -98)))
 
 
+def jumpsuit():
+    """Trousers sewn to a bodice without sleeves."""
+    made = trousers()
+    panels, stitches = made["pattern"]["panels"], made["pattern"]["stitches"]
+    sew = lambda p, e, q, f: stitches.append([{"panel": p, "edge": e}, {"panel": q, "edge": f}])
+    outline = [(-21.5, 0), (0, 0), (21.5, 0), (26.5, 26), (17.5, 46), (10.5, 48.5), (-10.5, 48.5), (-17.5, 46), (-26.5, 26)]
+    holes = {3: bow(0.45, 0.22), 7: bow(0.55, 0.22)}
+    panels["front"] = panel(outline, (0, 95, 25), curves={**holes, 5: bow(0.5, 0.4)})
+    panels["back"] = panel(outline, (0, 95, -20), curves={**holes, 5: bow(0.5, 0.12)}, back=True)
+    t, b = (lambda e: last(6, e)), (lambda e: last(9, e))
+    sew("left_f", 5, "front", 1), sew("right_f", t(5), "front", 0), sew("left_b", t(5), "back", b(1)), sew("right_b", 5, "back", b(0))
+    for e in (2, 4, 6, 8):
+        sew("front", e, "back", b(e))
+    return made
+
+
 def kimono():
     """Sleeves and body are one piece, along arms that hang."""
     outline = [(-27, 0), (27, 0), (27, 33), (47.3, 18.2), (61.7, 34.8), (20, 59.5), (11.5, 62), (-11.5, 62), (-20, 59.5), (-61.7, 34.8),
@@ -301,5 +317,6 @@ def bandeau():
 
 ALL = {"slanted_skirt": slanted_skirt, "circle_skirt": circle_skirt, "trousers": trousers, "puffed_tunic": puffed_tunic,
        "wrap_skirt": wrap_skirt, "strapless_top": strapless_top, "one_shoulder": one_shoulder, "long_sleeves": long_sleeves,
-       "collar_and_cuffs": collar_and_cuffs, "banded_trousers": banded_trousers, "pencil_skirt": pencil_skirt, "godet_skirt": godet_skirt,
-       "fitted_bodice": fitted_bodice, "wide_legs": wide_legs, "kimono": kimono, "poncho": poncho, "raglan": raglan, "bandeau": bandeau}
+       "collar_and_cuffs": collar_and_cuffs, "banded_trousers": banded_trousers,
+       "pencil_skirt": pencil_skirt, "godet_skirt": godet_skirt, "fitted_bodice": fitted_bodice, "wide_legs": wide_legs,
+       "jumpsuit": jumpsuit, "kimono": kimono, "poncho": poncho, "raglan": raglan, "bandeau": bandeau}
