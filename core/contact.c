@@ -437,7 +437,7 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
             continue;
         }
         if (found->mode == TOILE_TOUCH_RIDE) { /* pulled or pushed, until there is room */
-            *touch = (toile_touch){.solid = found->solid, .mode = TOILE_TOUCH_RIDE, .force = dot(residual + 4 * (size_t)i, found->normal) / h};
+            *touch = (toile_touch){.solid = found->solid, .mode = TOILE_TOUCH_RIDE};
             memcpy(touch->direction, found->normal, sizeof touch->direction);
             continue;
         }

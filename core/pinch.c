@@ -24,40 +24,6 @@
  * would grow with the way that the surfaces slide over each other. */
 #define DRAG 300.0
 
-/* Displacement across the surfaces, in edges, against whose tension cloth is held between them; the share of what is beyond it that
- * a step gives way by, at most with this speed, m/s; and how far from the middle it may get so, in edges: further off it would come
- * out of the one or the other, and not be found as they open. */
-#define HOLDS 0.05
-#define GIVES 0.5
-#define GIVES_SPEED 0.5
-#define GIVES_MOST 0.25
-
-/* How much cloth resists if one of its particles is displaced, N/m. */
-static double stiffness_at(const toile_model *m, int i) {
-    const toile_pattern *p = &m->pattern;
-    double sum = 0;
-    for (int c = p->triangle_begin[i]; !m->springs_used && c < p->triangle_begin[i + 1]; c++) {
-        int t = p->triangle_code[c] / 16, corner = p->triangle_code[c] / 4 % 4;
-        double a = m->triangles.corner[6 * t + corner], b = m->triangles.corner[6 * t + 3 + corner];
-        sum += m->triangles.stiff_u[t] * a * a + m->triangles.stiff_v[t] * b * b;
-    }
-    for (int c = p->spring_begin[i]; m->springs_used && c < p->spring_begin[i + 1]; c++)
-        sum += p->spring_code[c] / 2 < m->springs.stretch_count ? m->springs.stiffness[p->spring_code[c] / 2] : 0;
-    return sum;
-}
-
-/* How fast a particle that rides `off` the middle goes along `normal` beside the surfaces, m/s: a constraint takes any force, and cloth
- * that solids held in their midst beside cloth that they held off was torn to twice its length, by 14 N. */
-static double giving_way(const toile_sim *sim, int i, double h, const double normal[3], double off) {
-    const toile_touch *touch = &sim->state.touch[i];
-    double stiffness = stiffness_at(sim->model, i), edge = sim->self.on ? sim->self.skin.mean_edge[i] : 0;
-    double beyond = fabs(touch->force) - HOLDS * edge * stiffness;
-    if (!(beyond > 0) || !(stiffness > 0) || !(edge > 0))
-        return 0;
-    double side = touch->force * dot(touch->direction, normal) > 0 ? -1 : 1;
-    return side * fmin(fmin(GIVES * beyond / (stiffness * h), GIVES_SPEED), fmax(0, GIVES_MOST * edge - side * off) / h);
-}
-
 /* The nearest surface that looks along `way`. */
 static bool nearest_facing(const toile_sim *sim, int i, double radius, const double way[3], double h, toile_hit *best, int *solid) {
     double least = radius;
@@ -131,13 +97,12 @@ static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found)
     if (!nearest_facing(sim, i, known ? REACH : far, back, h, &hit[1], &solid[1]) ||
         !nearest_facing(sim, i, known ? REACH : far, way, h, &hit[0], &solid[0]))
         return false;
-    double room = 0, off = 0, normal[3];
+    double room = 0, normal[3];
     sub(hit[0].normal, hit[1].normal, normal);
     double length = sqrt(dot(normal, normal));
     for (int k = 0; k < 3; k++) {
         normal[k] /= length;
         room += normal[k] * (hit[1].point[k] - hit[0].point[k]);
-        off += normal[k] * (sim->state.x[4 * (size_t)i + (size_t)k] - 0.5 * (hit[0].point[k] + hit[1].point[k]));
     }
     gap += fmax(sim->solids[solid[0]].thickness, sim->solids[solid[1]].thickness);
     bool followed = known && room < 0 && beside(sim, i, hit) < gap - room;
@@ -150,10 +115,9 @@ static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found)
     if (room > part * (2 * gap + (layers - 1) * thickness))
         return false;
     *found = (toile_found){.solid = solid[0], .mode = TOILE_TOUCH_RIDE, .face = -1, .other = -1, .left = -1, .turning = DRAG * sim->model->mass[i] / sim->settings->time_step};
-    double way_off = rode ? giving_way(sim, i, h, normal, off) : 0;
     for (int k = 0; k < 3; k++) {
         found->normal[k] = normal[k];
-        found->surface[k] = 0.5 * (hit[0].velocity[k] + hit[1].velocity[k]) + way_off * normal[k];
+        found->surface[k] = 0.5 * (hit[0].velocity[k] + hit[1].velocity[k]);
     }
     return true;
 }

@@ -19,7 +19,7 @@ enum { TOILE_TOUCH_STICK = 1, TOILE_TOUCH_SLIDE = 2, TOILE_TOUCH_GRIP = 3,
 typedef struct toile_touch {
     int32_t solid;       /* -1: none */
     int32_t mode;
-    double force;        /* normal force of the last step, N: friction of the next; riding: along `direction`, signed */
+    double force;        /* normal force of the last step, N: friction of the next */
     double direction[3]; /* of sliding, or of the pull that made it slide, unit; gripping: of friction, as share of its
                           * limit; riding: from its solid to the other surface; 0 if none */
     /* of a particle that touches no collider, if layers press it (press.c): force is what friction owes it, direction[0] the
