@@ -227,10 +227,10 @@ def maps(ob, amounts, first):
 
 
 def panels(ob, faces):
-    """Names, and the panel of each face: its material, or the piece between marked seams."""
-    mesh = ob.data
-    if ob.toile.garment.panel_source == 'SEAMS':
-        pieces = sewing.islands(mesh)
+    """Names, and the panel of each face: its material, the piece between marked seams, or the island of the UV map."""
+    mesh, parted = ob.data, sewing.parting(ob)
+    if parted is not None:
+        pieces = sewing.islands(mesh, parted)
         return [f"panel {i + 1}" for i in range(pieces.max() + 1)], pieces[faces.polygons]
     kinds, face_panels = numpy.unique(_get(mesh.polygons, "material_index", numpy.int32)[faces.polygons],
                                       return_inverse=True)

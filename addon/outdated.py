@@ -32,8 +32,8 @@ def _sewing_digest(ob, digest):
     if garment.use_sewing:
         digest.update(sewing.loose_edges(mesh).tobytes())
         digest.update(sewing.turns(mesh).tobytes())
-    if garment.panel_source == 'SEAMS':
-        digest.update(sewing.seam_edges(mesh).tobytes())
+    if garment.panel_source != 'MATERIALS':
+        digest.update(sewing.seam_edges(ob).tobytes())
 
 
 def _plain(value):

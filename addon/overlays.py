@@ -87,7 +87,7 @@ def _to_world(ob, points):
 
 def seam_lines(ob):
     """Ends of sewing edges and of marked seams in the world, (2 n x 3)."""
-    edges = numpy.concatenate((sewing.loose_edges(ob.data), sewing.seam_edges(ob.data)))
+    edges = numpy.concatenate((sewing.loose_edges(ob.data), sewing.seam_edges(ob)))
     return _to_world(ob, garment_points(ob))[edges.ravel()]
 
 

@@ -255,7 +255,8 @@ def _garment_properties():
         ('CLOTH', "Cloth", "Colliders they do touch")], description="What those vertices do not touch")
     yield "panel_source", EnumProperty(name="Panels", default='MATERIALS', update=_changed, items=[
         ('MATERIALS', "Materials", "Each material is a panel"),
-        ('SEAMS', "Marked Seams", "Edges marked as seams part the panels, as they part the islands of the UV map")],
+        ('SEAMS', "Marked Seams", "Edges marked as seams part the panels"),
+        ('UV', "UV Islands", "Each island of the UV map is a panel")],
         description="What the pieces of the garment are; exports carry them as face sets")
     yield "rest_shape", EnumProperty(name="Rest Shape", default='MESH', update=_changed, items=[
         ('MESH', "Mesh", "The cloth is cut to the size of the mesh as it is modelled"),

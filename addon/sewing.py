@@ -5,7 +5,7 @@ import math
 
 import numpy
 
-from . import bridge
+from . import bridge, compat
 
 
 def _edges(mesh):
@@ -64,9 +64,10 @@ def turns(mesh):
     return made
 
 
-def seam_edges(mesh):
-    """Edges that are marked as seams, (n x 2)."""
-    return _edges(mesh)[_marked(mesh)]
+def seam_edges(ob):
+    """Edges between panels, (n x 2): those where the UV map is cut where that makes the panels, else those marked as seams."""
+    uv = compat.uv_layer(ob.data, ob.toile.garment.uv_map) if ob.toile.garment.panel_source == 'UV' else None
+    return _edges(ob.data)[_marked(ob.data) if uv is None else uv_parts(ob.data, uv)]
 
 
 def stitches(ob):
@@ -83,8 +84,46 @@ def stitches(ob):
     return pairs
 
 
-def islands(mesh):
-    """Number of the piece that each polygon belongs to, where marked seams and borders part them."""
+def uv_parts(mesh, uv):
+    """Edges across which a UV map, (corners x 2), does not go on: two faces have another (u, v) at one of its ends."""
+    vertex = numpy.empty(len(mesh.loops), numpy.int32)
+    mesh.loops.foreach_get("vertex_index", vertex)
+    edge, follows = _corner_edges(mesh), _next_corners(mesh)
+    turned = vertex > vertex[follows]
+    ends = numpy.where(turned[:, None], numpy.hstack([uv[follows], uv]), numpy.hstack([uv, uv[follows]]))
+    order = numpy.argsort(edge, kind="stable")
+    edge, ends = edge[order], ends[order]
+    apart = (edge[1:] == edge[:-1]) & (ends[1:] != ends[:-1]).any(1)
+    out = numpy.zeros(len(mesh.edges), bool)
+    out[edge[1:][apart]] = True
+    return out
+
+
+def parting(ob):
+    """Edges that part the panels of a garment, a truth for each; nothing where materials do."""
+    mesh, source = ob.data, ob.toile.garment.panel_source
+    if source == 'UV':
+        uv = compat.uv_layer(mesh, ob.toile.garment.uv_map)
+        if uv is None:
+            raise bridge.Invalid("INVALID", f"\"{ob.name}\" has no UV map, and its panels are the islands of one. Unwrap it "
+                                            "(U in Edit Mode), or choose another source of panels")
+        return uv_parts(mesh, uv)
+    return _marked(mesh) if source == 'SEAMS' else None
+
+
+def _next_corners(mesh):
+    """The corner after each in its face."""
+    total = numpy.empty(len(mesh.polygons), numpy.int32)
+    start = numpy.empty(len(mesh.polygons), numpy.int32)
+    mesh.polygons.foreach_get("loop_total", total)
+    mesh.polygons.foreach_get("loop_start", start)
+    out = numpy.arange(1, len(mesh.loops) + 1, dtype=numpy.int32)
+    out[start + total - 1] = start
+    return out
+
+
+def islands(mesh, parted):
+    """Number of the piece that each polygon belongs to, where edges that are `parted` and borders part them."""
     total = numpy.empty(len(mesh.polygons), numpy.int32)
     start = numpy.empty(len(mesh.polygons), numpy.int32)
     mesh.polygons.foreach_get("loop_total", total)
@@ -93,7 +132,7 @@ def islands(mesh):
     corners = numpy.repeat(start - numpy.cumsum(total) + total, total) + numpy.arange(len(owner))
     owner[corners] = numpy.repeat(numpy.arange(len(total)), total)
     edge = _corner_edges(mesh)
-    keep = numpy.nonzero(~_marked(mesh)[edge])[0]
+    keep = numpy.nonzero(~parted[edge])[0]
     keep = keep[numpy.argsort(edge[keep], kind="stable")]
     edge, owner = edge[keep], owner[keep]
     same = edge[1:] == edge[:-1]

@@ -40,6 +40,10 @@ toile_status toile_read_file(toile_memory *memory, const char *path, size_t most
 toile_status toile_obj_read(toile_memory *memory, const char *path, toile_obj *obj, toile_error *error);
 void toile_obj_free(toile_memory *memory, toile_obj *obj);
 
+/* Panels are then the islands of the file's UV map, "panel_1", "panel_2", ... in the order of their first faces. Refuses faces without
+ * (u, v); the panels are then as they were. */
+toile_status toile_obj_panels_by_uv(toile_memory *memory, toile_obj *obj, toile_error *error);
+
 /* A surface that can be simulated or collided with: no face without area, no edge with more than two faces,
  * faces that share an edge turned the same way, and, where `all_used`, every vertex in a face. `scale` is
  * what positions are multiplied by. */

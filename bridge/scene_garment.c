@@ -172,6 +172,8 @@ static toile_status load_mesh(loader *l, const json_t *object, const toile_place
         goto out;
     l->files = toile_hash(l->files, &obj.hash, sizeof obj.hash);
     status = toile_scene_take_loose_edges(l, object, place, obj.lines, obj.line_count);
+    if (status == TOILE_OK && strcmp(read_text(object, "panels_from", "names"), "uv_islands") == 0)
+        status = toile_scene_blame_file(l, &here, toile_obj_panels_by_uv(l->memory, &obj, l->error));
     if (status != TOILE_OK)
         goto out;
 

@@ -419,6 +419,7 @@ static const rule SEAM = {
 };
 LIST_RULE(SEAMS, 0, 100000, SEAM, "use a list of at most 100000 seams");
 CHOICE_RULE(UV, "file", "flat");
+CHOICE_RULE(PANELS_FROM, "names", "uv_islands");
 INTEGER_RULE(SUBDIVIDE, 0, 4, "a mesh is subdivided 0 to 4 times, each of which makes four faces of one");
 CHOICE_RULE(UP, "y", "z");
 NUMBER_RULE(FRAME_OFFSET, -1e6, 1e6, "an offset is a number of frames, -1000000 to 1000000");
@@ -457,6 +458,9 @@ static const rule GARMENT = {
         {"panels", &PANELS, false, NULL,
          "A sewing pattern: list of panels that are cut. Of a mesh: fabrics and rest scales of panels that differ from the "
          "garment's"},
+        {"panels_from", &PANELS_FROM, false, "\"names\"",
+         "Panels of a mesh. names: its groups, objects, materials or face sets; uv_islands: the pieces of its UV map, panel_1, panel_2, "
+         "... in the order of their first faces"},
         {"seams", &SEAMS, false, NULL, "What joins the edges of the panels"},
         {"edge_length", &SIZE, false, "0.01", "Length of the mesh's edges in panels that give none, in metres"},
         {"keep_start_angles", &BOOLEAN_RULE, false, "false",
@@ -472,6 +476,7 @@ static const rule GARMENT = {
         {FIRST_NEEDS_ONE, {"scale", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"subdivide", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"panels", "obj", "abc", "mesh", "panels[]"}},
+        {FIRST_NEEDS_ONE, {"panels_from", "obj", "abc", "mesh"}},
         {FIRST_NEEDS_ONE, {"seams", "panels[]"}},
         {FIRST_NEEDS_ONE, {"edge_length", "panels[]"}},
         {FIRST_NEEDS_ONE, {"keep_start_angles", "obj", "abc", "mesh"}},

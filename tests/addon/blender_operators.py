@@ -1039,7 +1039,7 @@ def seam_panels():
     op("bake")
     info, _ = playback.store.info(paths.of(sheet))
     check(info["garments"][0]["panels"] == 2, f"{info['garments']}")
-    pieces = sewing.islands(sheet.data)
+    pieces = sewing.islands(sheet.data, sewing.parting(sheet))
     side = numpy.array([p.center.x > 0 for p in sheet.data.polygons])
     check(all(len(set(pieces[side == s].tolist())) == 1 for s in (True, False)) and len(set(pieces.tolist())) == 2, "pieces")
     check(len(overlays.seam_lines(sheet)) == 2 * 10, f"{len(overlays.seam_lines(sheet))}")
@@ -1048,6 +1048,30 @@ def seam_panels():
     check(len(warp) == 100 and numpy.abs(along[:, 0]).min() > 5 * numpy.abs(along[:, 1:]).max(), "the warp runs along u")
     for name in ("show_seams", "show_warp"):
         setattr(bpy.context.scene.toile, name, True)
+
+
+def uv_panels():
+    """The islands of the UV map are panels, without a marked seam; a mesh without a map is named."""
+    sheet = grid(n=10, z=0)
+    mesh = sheet.data
+    right = numpy.array([p.center.x > 0 for p in mesh.polygons])
+    for polygon in mesh.polygons:
+        for corner in polygon.loop_indices:
+            mesh.uv_layers.active.data[corner].uv[0] += 3 if right[polygon.index] else 0
+    sheet.toile.garment.panel_source = 'UV'
+    frames(2)
+    op("bake")
+    info, _ = playback.store.info(paths.of(sheet))
+    check(info["garments"][0]["panels"] == 2, f"{info['garments']}")
+    pieces = sewing.islands(mesh, sewing.parting(sheet))
+    check(len(set(pieces.tolist())) == 2 and len({*zip(pieces.tolist(), right.tolist())}) == 2, "islands are the halves")
+    check(len(overlays.seam_lines(sheet)) == 2 * 10, f"{len(overlays.seam_lines(sheet))}")
+    before = outdated.digest(bpy.context.scene)
+    for corner in mesh.polygons[0].loop_indices:
+        mesh.uv_layers.active.data[corner].uv[1] += 2
+    check(outdated.digest(bpy.context.scene) != before, "another island makes the bake outdated")
+    mesh.uv_layers.remove(mesh.uv_layers.active)
+    refused("bake", ["Sheet", "has no UV map"])
 
 
 def pattern_imported():
@@ -1463,6 +1487,6 @@ run([tables, registered_twice, translated, added_and_removed, modifiers_in_order
      armature_collider, animated_modifiers, hidden_colliders, no_place, pins_follow, mistakes, problem_selected,
      cancelled_and_resumed, killed, grows,
      undone, saved_and_moved, renamed_and_copied, several, linked, missing_cache, marked_outdated, compared, applied, kept,
-     property_maps, shaped, not_touched, soft_pins, pins_change, sewn, seam_panels, pattern_imported, drawing_imported,
+     property_maps, shaped, not_touched, soft_pins, pins_change, sewn, seam_panels, uv_panels, pattern_imported, drawing_imported,
      rest_shapes, between_frames, motion_blur, moving_object, exported, job_elsewhere, farmed, farm_cancelled, figures]
     + ([every_operator_called] if not [a for a in ARGUMENTS if not a.startswith("/")] else []))

@@ -526,6 +526,15 @@ static void test_obj_read(void) {
                            "\"scale\": [0.9, 1]}, \"back\": {}}") == 2, "panels by %s", KINDS[k]);
     }
 
+    /* Two panels of a cube's side, by their UV map alone; (u, v) that are the same by value go on, whatever their numbers. */
+    static const char *const MAPPED = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 2 0 0\nv 2 1 0\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nvt 0 0\n"
+                                      "vt 5 0\nvt 6 0\nvt 6 1\nvt 5 1\nf 1/1 2/2 3/3\nf 1/5 3/3 4/4\nf 2/6 5/7 6/8 3/9\n";
+    CHECK(triangles_of(MAPPED, ", \"panels_from\": \"uv_islands\", \"panels\": {\"panel_1\": {}, \"panel_2\": {\"fabric\": \"silk\"}}") == 4,
+          "islands");
+    CHECK(triangles_of(MAPPED, ", \"panels_from\": \"uv_islands\", \"panels\": {\"panel_3\": {}}") == -1, "there are two");
+    CHECK(triangles_of(MAPPED, ", \"panels\": {\"panel_2\": {}}") == -1, "by names there is one");
+    CHECK(triangles_of("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", ", \"uv\": \"flat\", \"panels_from\": \"uv_islands\"") == -1, "no map");
+
     /* Scale and place; a warning for coordinates that are not in metres. */
     meter m = {.fail_at = -1, .most = (size_t)1 << 30};
     toile_hooks hooks = hooks_of(&m);
