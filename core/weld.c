@@ -282,9 +282,10 @@ toile_status toile_sim_sew(toile_sim *sim, toile_error *error) {
 static toile_status mark_corners(toile_sim *sim, toile_error *error) {
     for (int g = 0, base = 0; g < sim->garment_count; base += sim->garments[g++].stitch_count) {
         const toile_garment *own = &sim->garments[g];
-        int *joined = toile_alloc(sim->memory, 2 * (size_t)own->vertex_count, sizeof *joined), *count = joined + own->vertex_count;
+        int *joined = toile_alloc(sim->memory, 2 * (size_t)own->vertex_count, sizeof *joined);
         if (!joined)
             return toile_fail_memory(error, "the seams");
+        int *count = joined + own->vertex_count;
         for (int v = 0; v < own->vertex_count; v++)
             joined[v] = v;
         for (int i = 0; i < own->stitch_count; i++)

@@ -218,6 +218,48 @@ static void lists_hold(void) {
     toile_destroy(w);
 }
 
+/* A mesh whose faces are shuffled and lie apart in the material, as one that is cut to its own shape: neighbours stand together in the
+ * tree all the same. By their order in the file the boxes of eight triangles were as large as the sheet. */
+static void shuffled_faces(void) {
+    enum { N = 24, VERTICES = (N + 1) * (N + 1), FACES = N * N };
+    static double x[3 * VERTICES], uv[8 * FACES];
+    static int sizes[FACES], corners[4 * FACES], order[FACES], panels[FACES];
+    uint64_t seed = 5;
+    for (int v = 0; v < VERTICES; v++)
+        x[3 * v] = v % (N + 1), x[3 * v + 1] = v / (N + 1), x[3 * v + 2] = 0;
+    for (int f = 0; f < FACES; f++)
+        order[f] = f;
+    for (int f = FACES - 1; f > 0; f--) {
+        int other = (int)((random_number(&seed) + 0.5) * (f + 1)), kept = order[f];
+        order[f] = order[other], order[other] = kept;
+    }
+    for (int f = 0; f < FACES; f++) {
+        int a = order[f] / N * (N + 1) + order[f] % N;
+        sizes[f] = 4;
+        memcpy(corners + 4 * f, (int[]){a, a + 1, a + N + 2, a + N + 1}, 4 * sizeof(int));
+        memcpy(uv + 8 * f, (double[]){0, 0, 1, 0, 1, 1, 0, 1}, 8 * sizeof(double));
+    }
+    int fabric;
+    toile_world *w = NULL;
+    toile_mesh mesh = {.name = "sheet", .vertex_count = VERTICES, .positions = x, .face_count = FACES, .face_sizes = sizes,
+                       .face_vertices = corners, .corner_uv = uv, .panel_count = 1, .panel_names = (const char *const[]){"panel"},
+                       .panel_fabrics = (int[]){0}, .face_panels = panels};
+    CHECK(toile_create(NULL, &w) == TOILE_OK && toile_add_fabric(w, "cotton", &fabric) == TOILE_OK &&
+              toile_add_mesh(w, &mesh, NULL) == TOILE_OK && toile_build(w) == TOILE_OK, "%s", toile_message(w));
+    run(w, 1);
+    const toile_tree *tree = &toile_world_sim(w)->self.skin.tree;
+    double widest = 0;
+    int seen = 0;
+    for (int i = 0; i < 2 * tree->count - 1; i++)
+        if (tree->nodes[i].right && tree->nodes[i].item <= 9) {
+            seen++;
+            for (int k = 0; k < 2; k++)
+                widest = fmax(widest, tree->box[i].hi[k] - tree->box[i].lo[k]);
+        }
+    CHECK(seen > 2 * FACES / 9 && widest < 4.5, "%d boxes, the widest %g edges", seen, widest);
+    toile_destroy(w);
+}
+
 /* ---- couplings ---- */
 
 static void couplings_are_a_matrix(void) {
@@ -509,6 +551,7 @@ static void failing_memory(void) {
 int main(int argc, char **argv) {
     RUN(finds_all);
     RUN(lists_hold);
+    RUN(shuffled_faces);
     RUN(couplings_are_a_matrix);
     RUN(zones_turn);
     RUN(fabrics_rub);
