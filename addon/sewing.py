@@ -84,6 +84,9 @@ def stitches(ob):
     return pairs
 
 
+UV_ROUNDING = 1e-5          # of a map's size: as far as corners of one place may be apart in it
+
+
 def uv_parts(mesh, uv):
     """Edges across which a UV map, (corners x 2), does not go on: two faces have another (u, v) at one of its ends."""
     vertex = numpy.empty(len(mesh.loops), numpy.int32)
@@ -93,7 +96,8 @@ def uv_parts(mesh, uv):
     ends = numpy.where(turned[:, None], numpy.hstack([uv[follows], uv]), numpy.hstack([uv, uv[follows]]))
     order = numpy.argsort(edge, kind="stable")
     edge, ends = edge[order], ends[order]
-    apart = (edge[1:] == edge[:-1]) & (ends[1:] != ends[:-1]).any(1)
+    rounding = UV_ROUNDING * numpy.abs(uv).max(initial=0)
+    apart = (edge[1:] == edge[:-1]) & (numpy.abs(ends[1:] - ends[:-1]) > rounding).any(1)
     out = numpy.zeros(len(mesh.edges), bool)
     out[edge[1:][apart]] = True
     return out

@@ -1,5 +1,6 @@
 /* Panels of a mesh by its UV map: faces are of one panel as long as the map goes on from one to the next,
- * that is, as long as both ends of the edge between them have the same (u, v) on both sides. */
+ * that is, as long as both ends of the edge between them have the same (u, v), up to rounding, on both sides.
+ */
 #include "obj.h"
 
 #include <math.h>
@@ -7,6 +8,9 @@
 #include <stdlib.h>
 
 enum { ISLAND_MOST = 10000 };
+
+/* As far as corners of one place may be apart, in parts of the map's size: what programs round (u, v) to. */
+#define ROUNDING 1e-5
 
 /* One side of an edge: its vertices, smaller first, its face, and the corner of each vertex there. */
 typedef struct side {
@@ -29,11 +33,11 @@ static int first_of(int *parent, int face) {
 }
 
 /* Does the map go on across the edge of these two sides? */
-static bool goes_on(const toile_obj *obj, const side *a, const side *b) {
+static bool goes_on(const toile_obj *obj, const side *a, const side *b, double rounding) {
     for (int end = 0; end < 2; end++)
         for (int k = 0; k < 2; k++)
-            if (obj->uvs[2 * obj->corner_uvs[a->corner[end]] + k] !=
-                obj->uvs[2 * obj->corner_uvs[b->corner[end]] + k])
+            if (fabs(obj->uvs[2 * obj->corner_uvs[a->corner[end]] + k] -
+                     obj->uvs[2 * obj->corner_uvs[b->corner[end]] + k]) > rounding)
                 return false;
     return true;
 }
@@ -79,9 +83,12 @@ toile_status toile_obj_panels_by_uv(toile_memory *memory, toile_obj *obj, toile_
     for (int f = 0; f < obj->face_count; f++)
         parent[f] = f;
     list_sides(obj, sides);
+    double rounding = 0;
+    for (int i = 0; i < 2 * obj->uv_count; i++)
+        rounding = fmax(rounding, ROUNDING * fabs(obj->uvs[i]));
     for (int i = 1; i < obj->corner_count; i++) {
         const side *a = &sides[i - 1], *b = &sides[i];
-        if (a->vertex[0] != b->vertex[0] || a->vertex[1] != b->vertex[1] || !goes_on(obj, a, b))
+        if (a->vertex[0] != b->vertex[0] || a->vertex[1] != b->vertex[1] || !goes_on(obj, a, b, rounding))
             continue;
         int p = first_of(parent, a->face), q = first_of(parent, b->face);
         parent[p < q ? q : p] = p < q ? p : q;
