@@ -314,21 +314,66 @@ static void keep_tangles(toile_sim *sim) {
         }
 }
 
+static bool before_face(const toile_skin *skin, int triangle, const double way[3]) {
+    const float *n = skin->normal + 4 * (size_t)triangle;
+    return n[0] * way[0] + n[1] * way[1] + n[2] * way[2] > 0;
+}
+
+/* Does a way that begins on an edge of a solid lead out of it? */
+static bool leads_out(const toile_skin *skin, int edge, const double way[3]) {
+    int a = skin->beside[2 * edge], b = skin->beside[2 * edge + 1];
+    if (b < 0)
+        return before_face(skin, a, way);
+    const int *e = skin->edge + 2 * edge, *t = skin->triangle + 3 * b;
+    double across[3]; /* from the edge to the third corner of b: all three, less the two of the edge */
+    for (int k = 0; k < 3; k++) {
+        const double *x = skin->begin + k;
+        across[k] = x[4 * (size_t)t[0]] + x[4 * (size_t)t[1]] + x[4 * (size_t)t[2]] - x[4 * (size_t)e[1]] - 2 * x[4 * (size_t)e[0]];
+    }
+    bool hollow = before_face(skin, a, across);
+    return hollow ? before_face(skin, a, way) && before_face(skin, b, way) : before_face(skin, a, way) || before_face(skin, b, way);
+}
+
+/* Is the cloth of a pair, where the two are nearest, outside of the solid, which has an outside? */
+static bool is_outside(const toile_sim *sim, const toile_pair *pair) {
+    const toile_skin *skin = &sim->self.skin;
+    int n = skin->cloth_points, second = (int)(pair->key & 0x7fffffff);
+    bool cloth_first = pair->point[0] < n;
+    const toile_solid *solid = &sim->solids[skin->solids[skin->solid_of[cloth_first ? pair->point[3] : pair->point[0]]].solid];
+    double x[4][3], way[3];
+    toile_near near;
+    if (!solid->closed || solid->side != TOILE_SOLID_OUTSIDE)
+        return false;
+    toile_pair_points(skin->begin, pair, x);
+    toile_nearest(toile_pair_kind(pair), (const double(*)[3])x, &near);
+    for (int k = 0; k < 3; k++)
+        way[k] = cloth_first ? near.vector[k] : -near.vector[k];
+    if (toile_pair_kind(pair) == TOILE_CCD_EE)
+        return leads_out(skin, second, way);
+    return before_face(skin, cloth_first ? second : skin->point_owner[pair->point[0]], way);
+}
+
+/* Is a pair let go because it crosses already? Of cloth that crosses a solid only what is inside of it, or beside what is pinched: let go
+ * as a whole, taut cloth sank in around a crossing until an arm was through it (R10b, turned: 24 pairs when the body let go, 149 after
+ * four frames). */
 bool toile_pair_tangled(const toile_sim *sim, const toile_pair *pair) {
     const toile_self *s = &sim->self;
     int n = s->skin.cloth_points, split = toile_pair_kind(pair) == TOILE_CCD_VF ? 1 : 2;
-    bool first = false, second = false, solid = false;
+    bool first = false, second = false, solid = false, rides = false;
     for (int i = 0; i < 4; i++) {
         int p = pair->point[i];
         if (p >= n)
             continue;
         solid = solid || s->tangled[p] & TOILE_TANGLED_SOLID || toile_rides(sim, p);
+        rides = rides || (sim->work.riders && toile_beside_rider(sim, p)); /* or does itself */
         if (i < split)
             first = first || s->tangled[p] & TOILE_TANGLED_CLOTH;
         else
             second = second || s->tangled[p] & TOILE_TANGLED_CLOTH;
     }
-    return toile_pair_with_solid(s, pair) ? solid : first && second;
+    if (toile_pair_with_solid(s, pair))
+        return solid && (rides || !is_outside(sim, pair));
+    return first && second;
 }
 
 /* Of the found pairs those that are near at the end. */
