@@ -65,7 +65,7 @@ def turns(mesh):
 
 
 def seam_edges(ob):
-    """Edges between panels, (n x 2): those where the UV map is cut where that makes the panels, else those marked as seams."""
+    """Edges between panels, (n x 2): where the UV map is cut if that makes the panels, else those marked as seams."""
     uv = compat.uv_layer(ob.data, ob.toile.garment.uv_map) if ob.toile.garment.panel_source == 'UV' else None
     return _edges(ob.data)[_marked(ob.data) if uv is None else uv_parts(ob.data, uv)]
 

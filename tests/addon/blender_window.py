@@ -4,6 +4,7 @@ blender_window.py -- ZIP FOLDER     (run by test_addon.py under Xvfb; FOLDER get
 Everything happens in timer steps, since nothing is drawn until the main loop turns."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -292,6 +293,8 @@ def placing():
 def place_again():
     activate(body)
     call("import_pattern", filepath=PATTERN, edge_length=0.004)
+    placed_no_more.process = operators_import.state["placing"].process
+    os.kill(placed_no_more.process.pid, signal.SIGSTOP)     # a busy machine shows the next step after seconds: not done by then
     return 0.3
 
 
@@ -299,7 +302,6 @@ def placed_no_more():
     """Escape ends the program, and nothing comes of it."""
     placed = operators_import.state["placing"]
     if placed is not None:
-        placed_no_more.process = placed.process
         subprocess.run(["xdotool", "mousemove", "600", "500", "key", "Escape"], check=False)
         if tries("placed_no_more") < 40:
             return None
