@@ -66,4 +66,14 @@ TOILE_INLINE void add_spring(const toile_assembly *a, int code, double sign, dou
     }
 }
 
+/* The same into rows of four, the same bits; a slack or explicit spring adds zeros, which is faster than to ask. */
+TOILE_INLINE void add_spring_rows(const toile_assembly *a, int code, double sign, v4 B[3]) {
+    const double *r = a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD;
+    v4 u = v4_row(r), f = v4_set(sign * r[3]) * u;
+    double across = sign * r[4];
+    B[0] = B[0] + v4_set(f[0]) * u + (v4){across, 0, 0, 0};
+    B[1] = B[1] + v4_set(f[1]) * u + (v4){0, across, 0, 0};
+    B[2] = B[2] + v4_set(f[2]) * u + (v4){0, 0, across, 0};
+}
+
 #endif

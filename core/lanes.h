@@ -158,8 +158,20 @@ TOILE_INLINE v4 v4_row(const double *p) {
     return (v4)((m4)(v4) * (const v4u *)p & mask);
 }
 
+TOILE_INLINE void v4_store_loose(double *p, v4 a) {
+    *(v4u *)p = (v4u)a;
+}
+
 TOILE_INLINE double v4_sum(v4 a) {
     return (a[0] + a[1]) + (a[2] + a[3]);
+}
+
+/* v4_sum of three, in lanes 0 to 2: the same bits, in half the instructions. */
+TOILE_INLINE v4 v4_sums(v4 a, v4 b, v4 c) {
+    v4 none = v4_set(0);
+    v4 ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
+    v4 cn = __builtin_shufflevector(c, none, 0, 4, 2, 6) + __builtin_shufflevector(c, none, 1, 5, 3, 7);
+    return __builtin_shufflevector(ab, cn, 0, 1, 4, 5) + __builtin_shufflevector(ab, cn, 2, 3, 6, 7);
 }
 
 /* B x of a symmetric block in three rows of four: rows are columns. */

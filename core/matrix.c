@@ -67,20 +67,20 @@ TOILE_INLINE v4 gather_rhs(const toile_assembly *a, int i) {
     return v4_set(a->h) * sum;
 }
 
-TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, int i, const double B[9]) {
+TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, int i, const v4 B[3]) {
     double *D = matrix->diagonal + 12 * (size_t)i;
     for (int k = 0; k < 3; k++)
-        v4_store(D + 4 * k, v4_row(B + 3 * k));
+        v4_store(D + 4 * k, B[k]);
     for (int k = 0; k < 12 && a->fast; k++)
         a->fast->diagonal[12 * (size_t)i + (size_t)k] = (float)D[k];
 }
 
 /* What the fast product reads of a row of springs; B has its inertia. */
-TOILE_INLINE void copy_inertia(const toile_assembly *a, int i, const double B[9]) {
+TOILE_INLINE void copy_inertia(const toile_assembly *a, int i, double mass, const double drag[6]) {
     float *inertia = a->fast->inertia + 6 * (size_t)i;
-    const int part[6] = {0, 4, 8, 1, 2, 5};
+    const double part[6] = {mass + drag[0], mass + drag[3], mass + drag[5], drag[1], drag[2], drag[4]};
     for (int k = 0; k < 6; k++)
-        inertia[k] = (float)B[part[k]];
+        inertia[k] = (float)part[k];
 }
 
 /* Springs between the same rows have one direction: their K add up to one of the same form. */
@@ -132,20 +132,30 @@ static void cut_runs(const toile_fast *f, int chunk) {
     f->run_count[chunk] = (int)(next - first);
 }
 
-/* Diagonal block and right side of one row of springs in one go. Slack and explicit ones are not in the matrix. */
-TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix *matrix, double *b, double B[9]) {
+/* Diagonal block and right side of one row of springs in one go; B has its inertia. */
+TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix *matrix, double *b, v4 B[3]) {
     const toile_pattern *p = &a->model->pattern;
     v4 sum = v4_load(a->force + 4 * (size_t)i);
     for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
         int code = p->spring_code[k];
-        const double *r = a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD;
-        if (r[3] != 0 || r[4] != 0)
-            add_spring(a, code, 1, B);
-        v4 g = v4_row(r + 5);
+        add_spring_rows(a, code, 1, B);
+        v4 g = v4_row(a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD + 5);
         sum = code & 1 ? sum - g : sum + g;
     }
     v4_store(b + 4 * (size_t)i, v4_set(a->h) * sum);
     store_diagonal(a, matrix, i, B);
+}
+
+/* Off-diagonal block k of springs. */
+TOILE_INLINE void assemble_link(const toile_assembly *a, int k, toile_matrix *matrix) {
+    const toile_pattern *p = &a->model->pattern;
+    v4 O[3] = {v4_set(0), v4_set(0), v4_set(0)};
+    for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
+        add_spring_rows(a, p->spring_code[s], -1, O);
+    double *to = matrix->off + 9 * (size_t)k;
+    v4_store_loose(to, __builtin_shufflevector(O[0], O[1], 0, 1, 2, 4));
+    v4_store_loose(to + 4, __builtin_shufflevector(O[1], O[2], 1, 2, 4, 5));
+    to[8] = O[2][2];
 }
 
 /* Triangles and hinges of off-diagonal block k; O has its ties. */
@@ -186,24 +196,30 @@ void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matr
     for (int i = p->chunk_begin[chunk]; i < p->chunk_begin[chunk + 1]; i++) {
         double mass = a->model->mass[i];
         const double *g = a->drag + 8 * (size_t)i;
-        double B[10] = {mass + g[0], g[1], g[2], g[1], mass + g[3], g[4], g[2], g[4], mass + g[5]};
+        v4 D[3] = {{mass + g[0], g[1], g[2], 0}, {g[1], mass + g[3], g[4], 0}, {g[2], g[4], mass + g[5], 0}};
         if (springs) {
             if (a->fast)
-                copy_inertia(a, i, B);
-            assemble_springs(a, i, matrix, b, B);
+                copy_inertia(a, i, mass, g);
+            assemble_springs(a, i, matrix, b, D);
         } else {
+            double B[9] = {D[0][0], D[0][1], D[0][2], D[1][0], D[1][1], D[1][2], D[2][0], D[2][1], D[2][2]};
             add_diagonal(a, i, B);
-            store_diagonal(a, matrix, i, B);
+            for (int k = 0; k < 3; k++)
+                D[k] = (v4){B[3 * k], B[3 * k + 1], B[3 * k + 2], 0};
+            store_diagonal(a, matrix, i, D);
             v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
         }
         const int *begin = live ? live->begin : p->row_begin;
         for (int at = begin[i]; at < begin[i + 1] && !(springs && a->diagonal_only); at++) {
             int k = toile_live_block(live, at);
+            if (springs) {
+                assemble_link(a, k, matrix);
+                continue;
+            }
             double O[9] = {0};
             for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
                 add_spring(a, p->spring_code[s], -1, O);
-            if (!springs)
-                assemble_elements(a, k, O);
+            assemble_elements(a, k, O);
             if (!a->diagonal_only)
                 memcpy(matrix->off + 9 * (size_t)k, O, sizeof O);
         }
@@ -308,7 +324,7 @@ TOILE_INLINE void multiply_chunk(const toile_matrix *a, const toile_live *live, 
                 v4_store(yj, v4_load(yj) + (o0 * x0 + o1 * x1 + o2 * x2));
             }
         }
-        own += (v4){v4_sum(r0), v4_sum(r1), v4_sum(r2), 0};
+        own += v4_sums(r0, r1, r2);
         v4_store(y + 4 * (size_t)i, v4_load(y + 4 * (size_t)i) + own);
     }
 }

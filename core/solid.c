@@ -302,6 +302,7 @@ toile_status toile_solid_make(toile_memory *memory, const toile_solid_input *in,
     if ((status = toile_pose_make(in->position, in->rotation, in->name, &s->from, error)) != TOILE_OK)
         return status;
     s->to = s->before = s->now = s->from;
+    s->still = true;
     s->shape = in->shape;
     memcpy(s->size, in->size, sizeof s->size);
     s->thickness = in->thickness;
@@ -331,6 +332,7 @@ void toile_solid_free(toile_memory *memory, toile_solid *s) {
 void toile_solid_move(toile_solid *s, double begin, double end, double frame) {
     s->before = between(&s->from, &s->to, begin);
     s->now = between(&s->from, &s->to, end);
+    s->still = memcmp(&s->before, &s->now, sizeof s->now) == 0;
     if (!s->vertex_count)
         return;
     bool moves = memcmp(s->from_x, s->to_x, 3 * (size_t)s->vertex_count * sizeof(double)) != 0;
@@ -360,6 +362,8 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
         double half = s->shape == TOILE_SOLID_CAPSULE ? s->size[1] : 0;
         double z = l[2] > half ? half : l[2] < -half ? -half : l[2];
         double d[3] = {l[0], l[1], l[2] - z}, r = sqrt(dot(d, d));
+        if (r - s->size[0] > radius)
+            return false;
         for (int k = 0; k < 3; k++)
             n[k] = r > 1e-12 ? d[k] / r : k == 0;
         distance = r - s->size[0];
@@ -377,6 +381,8 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
         }
         if (out > 0) {
             distance = sqrt(out);
+            if (distance > radius)
+                return false;
             for (int k = 0; k < 3; k++)
                 n[k] = d[k] > 0 ? copysign(d[k] / distance, l[k]) : 0;
         } else {
@@ -409,8 +415,11 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
     double local[3], then[3], now[3];
     for (int k = 0; k < 3; k++)
         local[k] = l[k] - distance * n[k];
-    to_world(&s->before, local, then);
     to_world(&s->now, local, now);
+    if (s->still)
+        memcpy(then, now, sizeof then);
+    else
+        to_world(&s->before, local, then);
     rotate(s->now.rotation, n, hit->normal);
     for (int k = 0; k < 3; k++) {
         hit->point[k] = now[k];

@@ -46,6 +46,7 @@ typedef struct toile_solid {
 
     toile_pose from, to;        /* at the frame's begin and end */
     toile_pose before, now;     /* at the step's begin and end, written by toile_solid_move */
+    bool still;                 /* these two are the same */
 
     /* a mesh, or the shell of a primitive (shell.h), which has none of what only a mesh is asked */
     int vertex_count, triangle_count;

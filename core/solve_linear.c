@@ -11,8 +11,10 @@ bool toile_invert_block(const double *B, double *R) {
     if (!(det > 0) || !(a > 0))
         return false;
     double s = 1 / det;
-    double inverse[12] = {A * s, Bc * s, C * s, 0, Bc * s, D * s, E * s, 0, C * s, E * s, F * s, 0};
-    memcpy(R, inverse, sizeof inverse);
+    /* written one by one: copied from an array, every copy waits for the numbers that were just put there */
+    R[0] = A * s, R[1] = R[4] = Bc * s, R[2] = R[8] = C * s;
+    R[5] = D * s, R[6] = R[9] = E * s, R[10] = F * s;
+    R[3] = R[7] = R[11] = 0;
     return true;
 }
 
