@@ -166,7 +166,7 @@ TOILE_INLINE double v4_sum(v4 a) {
     return (a[0] + a[1]) + (a[2] + a[3]);
 }
 
-/* v4_sum of three, in lanes 0 to 2: the same bits, in half the instructions. */
+/* v4_sum of three, in lanes 0 to 2: the same bits. */
 TOILE_INLINE v4 v4_sums(v4 a, v4 b, v4 c) {
     v4 none = v4_set(0);
     v4 ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);

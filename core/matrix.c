@@ -75,7 +75,7 @@ TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, 
         a->fast->diagonal[12 * (size_t)i + (size_t)k] = (float)D[k];
 }
 
-/* What the fast product reads of a row of springs; B has its inertia. */
+/* What the fast product reads of a row of springs: mass, and drag as the assembly has it. */
 TOILE_INLINE void copy_inertia(const toile_assembly *a, int i, double mass, const double drag[6]) {
     float *inertia = a->fast->inertia + 6 * (size_t)i;
     const double part[6] = {mass + drag[0], mass + drag[3], mass + drag[5], drag[1], drag[2], drag[4]};
