@@ -15,7 +15,7 @@
 #define WORTH 1.0
 
 /* Growth, in parts of what is allowed, that counts where there is more stretch than usual. */
-#define ADDS_UP 0.25
+#define ADDS_UP 0.03
 
 /* Of what is allowed, how much an element that is to grow may, so that neighbours that move meanwhile do not end above it. */
 #define AIM 0.9
@@ -152,6 +152,20 @@ static bool under_load(const toile_sim *sim) {
     return count > LOADED * elements;
 }
 
+/* Can an element of this one's block have grown by more than is allowed, or to what adds up? */
+static bool may_be_over(const toile_sim *sim, int element) {
+    const double *extreme = sim->work.extreme + 2 * (size_t)(element / TOILE_STRETCH_BLOCK);
+    return extreme[0] > 0.99 * sim->settings->stretch_change_max || extreme[1] > 1 + TOILE_STRETCH_USUAL; /* 0.99: rounding */
+}
+
+/* In most steps no block has one, and the elements need not be looked through. */
+static bool any_may_be_over(const toile_sim *sim) {
+    bool any = false;
+    for (int e = 0; e < toile_stretch_elements(sim->model) && !any; e += TOILE_STRETCH_BLOCK)
+        any = may_be_over(sim, e);
+    return any;
+}
+
 /* Elements that grew too much, into the list; -1: too many, or one by far too much. */
 static int find_over(toile_sim *sim, bool loaded, double h) {
     const toile_model *m = sim->model;
@@ -159,7 +173,11 @@ static int find_over(toile_sim *sim, bool loaded, double h) {
     double most = sim->settings->stretch_change_max;
     int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count;
     int count = 0, room = elements / 32 < TOILE_LIMIT_MOST ? elements / 32 : TOILE_LIMIT_MOST;
-    for (int e = 0; e < elements; e++)
+    for (int e = 0; e < elements; e++) {
+        if (e % TOILE_STRETCH_BLOCK == 0 && !may_be_over(sim, e)) {
+            e += TOILE_STRETCH_BLOCK - 1;
+            continue;
+        }
         for (int k = 0; k < directions; k++) {
             size_t at = place(m, e, k);
             double before = w->stretch[at], after = w->next_stretch[at];
@@ -172,6 +190,7 @@ static int find_over(toile_sim *sim, bool loaded, double h) {
                 return -1;
             w->over[count++] = 2 * e + k;
         }
+    }
     return count;
 }
 
@@ -179,8 +198,8 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double chan
     const toile_model *m = sim->model;
     toile_work *w = &sim->work;
     double most = sim->settings->stretch_change_max;
-    if (scheme->procedure != TOILE_LINEAR || change <= ADDS_UP * most)
-        return false; /* as in most steps */
+    if (scheme->procedure != TOILE_LINEAR || change <= ADDS_UP * most || !any_may_be_over(sim))
+        return false;
     bool loaded = under_load(sim);
     int count = find_over(sim, loaded, scheme->h);
     for (int sweep = 0; count > 0 && sweep < SWEEPS; sweep++)

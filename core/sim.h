@@ -81,8 +81,8 @@ typedef struct toile_stability {
     double implicit_share;             /* mean of the shares */
 } toile_stability;
 
-/* Elements that a step may bring back instead of being cut (limit.c). */
-enum { TOILE_LIMIT_MOST = 4096 };
+/* Elements that a step may bring back instead of being cut (limit.c), and how many are looked at together. */
+enum { TOILE_LIMIT_MOST = 4096, TOILE_STRETCH_BLOCK = 512 };
 
 /* Everything derived: may be thrown away between steps. Sized once, no allocation in a step. */
 typedef struct toile_work {
@@ -102,7 +102,7 @@ typedef struct toile_work {
     double *triangle, *hinge, *spring; /* element records */
     double *bend;                      /* of hinges: angles less rest, moments of this and the last pass, (padded x 3) */
     double *stretch, *next_stretch;    /* see kernels.h */
-    double *extreme;                   /* per block of elements: largest change, largest value */
+    double *extreme;                   /* per TOILE_STRETCH_BLOCK elements: largest change, largest value */
     int over[TOILE_LIMIT_MOST];        /* elements brought back (limit.c): 2 x element + direction */
     toile_assembly assembly;           /* what the matrix was made from */
     toile_matrix matrix;
@@ -191,6 +191,11 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h);
 bool toile_solve_step(toile_sim *sim, double h);
 /* Below this relative error single precision needs help: the residual is made anew in double and the rest solved for. */
 #define TOILE_SINGLE_PRECISION 1e-3
+
+/* Triangles or stretch connections, with what fills up the last eight. */
+static inline int toile_stretch_elements(const toile_model *m) {
+    return m->springs_used ? (m->springs.stretch_count + 7) / 8 * 8 : m->triangles.padded;
+}
 
 /* Is the fast solver's picture of the system (fast.h) wanted? */
 static inline bool toile_solves_fast(const toile_settings *s) {

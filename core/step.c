@@ -20,9 +20,6 @@
 #include <string.h>
 #include <time.h>
 
-/* The blocks of elements in which largest stretches are kept. */
-#define ELEMENT_BLOCK 512
-
 /* The longest wait between attempts at a longer step (Baraff-Witkin section 7). */
 #define PATIENCE_MAX 40
 
@@ -51,27 +48,22 @@ static void end_stage(toile_sim *sim, toile_stage_index stage, double *clock) {
 
 /* ---- stages ---- */
 
-/* Triangles or stretch connections, with what fills up the last eight. */
-static int element_count(const toile_model *m) {
-    return m->springs_used ? (m->springs.stretch_count + 7) / 8 * 8 : m->triangles.padded;
-}
-
 /* Largest stretch, and largest change of it against the state's, over all triangles or stretch connections. */
 static void measure_stretch(toile_sim *sim, const double *x, const double *before, double *now, double *change,
                             double *largest) {
     const toile_model *m = sim->model;
-    int count = element_count(m);
+    int count = toile_stretch_elements(m);
     double *extreme = sim->work.extreme;
-#define END(count) (e + ELEMENT_BLOCK < count ? e + ELEMENT_BLOCK : count)
+#define END(count) (e + TOILE_STRETCH_BLOCK < count ? e + TOILE_STRETCH_BLOCK : count)
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1)
-    for (int e = 0; e < count; e += ELEMENT_BLOCK) {
-        double *own = extreme + 2 * (e / ELEMENT_BLOCK);
+    for (int e = 0; e < count; e += TOILE_STRETCH_BLOCK) {
+        double *own = extreme + 2 * (e / TOILE_STRETCH_BLOCK);
         own[0] = own[1] = 0;
         sim->kernels->stretch(m, x, e, END(count), before, now, &own[0], &own[1]);
     }
     *change = *largest = 0;
-    for (int e = 0; e < count; e += ELEMENT_BLOCK) {
-        const double *own = extreme + 2 * (e / ELEMENT_BLOCK);
+    for (int e = 0; e < count; e += TOILE_STRETCH_BLOCK) {
+        const double *own = extreme + 2 * (e / TOILE_STRETCH_BLOCK);
         *change = own[0] > *change ? own[0] : *change;
         *largest = own[1] > *largest ? own[1] : *largest;
     }
@@ -241,7 +233,7 @@ typedef enum pace { CALM, LIVELY, FAST } pace;
 /* How fast stretch grew in the last candidate, nearly everywhere. */
 static pace pace_of(const toile_sim *sim) {
     double most = sim->settings->stretch_change_max;
-    int blocks = (element_count(sim->model) + ELEMENT_BLOCK - 1) / ELEMENT_BLOCK, lively = 0, fast = 0;
+    int blocks = (toile_stretch_elements(sim->model) + TOILE_STRETCH_BLOCK - 1) / TOILE_STRETCH_BLOCK, lively = 0, fast = 0;
     for (int b = 0; b < blocks; b++) {
         lively += sim->work.extreme[2 * b] >= GROWTH_SMALL * most;
         fast += sim->work.extreme[2 * b] >= GROWTH_LARGE * most;
