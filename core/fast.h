@@ -67,6 +67,7 @@ typedef struct toile_fast {
     float *b, *e, *r, *p, *s, *q; /* (n x 4) */
     double *partial;    /* (TOILE_FAST_SUMS x chunks) */
     bool sound[TOILE_STREAMS + 1]; /* did the factor of each stream succeed? */
+    double norm2[TOILE_STREAMS + 2]; /* parts of r' P^-1 r: of each stream, of the rows where they meet, of the coarse level */
     toile_coarse coarse;
 } toile_fast;
 

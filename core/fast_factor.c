@@ -210,11 +210,13 @@ bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraint
     return true;
 }
 
-/* L D y = q in place (q is L^-1 q, then D^-1 of it); streams 0 and 1 side by side, then the middle as stream 2. */
-void TOILE_KERNEL(toile_fast_forward)(const toile_fast *f, int stream, float *q) {
+/* L D y = q in place (q is L^-1 q, then D^-1 of it); streams 0 and 1 side by side, then the middle as stream 2. Gives the stream's
+ * part of q' P^-1 q = q' L^-T D^-1 L^-1 q. */
+double TOILE_KERNEL(toile_fast_forward)(const toile_fast *f, int stream, float *q) {
     const toile_fast_pattern *p = &f->pattern;
     int middle_row = p->stream_begin[1], middle = p->stream_begin[TOILE_STREAMS];
     size_t met = (size_t)(p->n - middle);
+    v4 norm2 = v4_set(0);
     float *meet = stream == 1 ? f->meet_vector - 4 * (ptrdiff_t)middle_row : q;
     if (stream == 1)
         memset(f->meet_vector, 0, 4 * met * sizeof(float));
@@ -237,8 +239,11 @@ void TOILE_KERNEL(toile_fast_forward)(const toile_fast *f, int stream, float *q)
             f4_store(to, f4_load(to) - (f4_loose(W) * y0 + f4_loose(W + 3) * y1 + f4_loose(W + 6) * y2));
         }
         const float *I = f->inverse + 12 * (size_t)at;
-        f4_store(own, f4_load(I) * y0 + f4_load(I + 4) * y1 + f4_load(I + 8) * y2);
+        f4 done = f4_load(I) * y0 + f4_load(I + 4) * y1 + f4_load(I + 8) * y2, part = y * done;
+        f4_store(own, done);
+        norm2 += (v4){part[0], part[1], part[2], part[3]};
     }
+    return v4_sum(norm2);
 }
 
 /* L' x = q in place: the middle first, then the streams. */
@@ -246,14 +251,15 @@ void TOILE_KERNEL(toile_fast_backward)(const toile_fast *f, int stream, float *q
     const toile_fast_pattern *p = &f->pattern;
     for (int at = p->stream_begin[stream + 1] - 1; at >= p->stream_begin[stream]; at--) {
         f4 r0 = f4_set(0), r1 = r0, r2 = r0;
-        const float *W = f->lower + 9 * (size_t)p->begin[at];
-        for (int k = p->begin[at]; k < p->begin[at + 1]; k++, W += 9) {
+        const float *W = f->lower + 9 * (size_t)p->begin[at + 1];
+        for (int k = p->begin[at + 1] - 1; k >= p->begin[at]; k--) { /* the row that was done last comes last: all else is ready */
+            W -= 9;
             f4 x = f4_load(q + 4 * (size_t)p->column[k]);
             r0 += f4_loose(W) * x;
             r1 += f4_loose(W + 3) * x;
             r2 += f4_loose(W + 6) * x;
         }
         float *own = q + 4 * (size_t)p->row[at];
-        f4_store(own, f4_load(own) - (f4){f4_sum(r0), f4_sum(r1), f4_sum(r2), 0});
+        f4_store(own, f4_load(own) - f4_sums(r0, r1, r2));
     }
 }

@@ -28,6 +28,15 @@ TOILE_INLINE f4 f4_loose(const float *p) {
     return (f4) * (const f4u *)p;
 }
 
+TOILE_INLINE void f4_store_loose(float *p, f4 a) {
+    *(f4u *)p = (f4u)a;
+}
+
+/* Rounded. */
+TOILE_INLINE f4 f4_of(v4 a) {
+    return __builtin_convertvector(a, f4);
+}
+
 /* The fourth becomes 0. */
 TOILE_INLINE f4 f4_clean(f4 a) {
     const i4 mask = {-1, -1, -1, 0};
@@ -36,6 +45,14 @@ TOILE_INLINE f4 f4_clean(f4 a) {
 
 TOILE_INLINE float f4_sum(f4 a) {
     return (a[0] + a[1]) + (a[2] + a[3]);
+}
+
+/* The sums of three, side by side: a row of a block times a vector each. */
+TOILE_INLINE f4 f4_sums(f4 a, f4 b, f4 c) {
+    f4 zero = f4_set(0);
+    f4 ab = __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
+    f4 c0 = __builtin_shufflevector(c, zero, 0, 2, 4, 6) + __builtin_shufflevector(c, zero, 1, 3, 5, 7);
+    return __builtin_shufflevector(ab, c0, 0, 2, 4, 6) + __builtin_shufflevector(ab, c0, 1, 3, 5, 7);
 }
 
 /* B' x for the rows of B: the sum of rows times the numbers of x. */

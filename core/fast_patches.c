@@ -286,7 +286,8 @@ void TOILE_KERNEL(toile_coarse_restrict)(const toile_coarse *c, const float *r, 
     }
 }
 
-void TOILE_KERNEL(toile_coarse_solve)(const toile_coarse *c) {
+double TOILE_KERNEL(toile_coarse_solve)(const toile_coarse *c) {
+    double norm2 = 0;
     for (int g = 0; g < c->count; g++) {
         columns o = columns_of(c, g);
         const double *restrict x = o.of[0], *restrict y = o.of[1], *restrict z = o.of[2];
@@ -295,6 +296,7 @@ void TOILE_KERNEL(toile_coarse_solve)(const toile_coarse *c) {
         v[0] = a;
         v[1] = b;
         v[2] = d;
+        norm2 += a * a + b * b + d * d;
         for (int i = 3; i < o.height; i++)
             v[i] -= a * x[i] + b * y[i] + d * z[i];
     }
@@ -322,4 +324,5 @@ void TOILE_KERNEL(toile_coarse_solve)(const toile_coarse *c) {
         for (int k = 0; k < 3; k++)
             c->shift[4 * g + k] = (float)v[k];
     }
+    return norm2;
 }

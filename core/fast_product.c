@@ -103,7 +103,7 @@ TOILE_INLINE void multiply_blocks(const toile_fast *f, const toile_live *live, c
                 f4_store(target + j, f4_load(target + j) + (o0 * x0 + o1 * x1 + o2 * x2));
             }
         }
-        own += (f4){f4_sum(r0), f4_sum(r1), f4_sum(r2), 0};
+        own += f4_sums(r0, r1, r2);
         f4_store(y + 4 * (size_t)i, f4_load(y + 4 * (size_t)i) + own);
     }
 }

@@ -75,30 +75,32 @@ TOILE_INLINE void pull_couplings_single(const toile_couplings *c, const team *te
                                     toile_share(c->count, team->thread + 1, team->threads), x);
 }
 
-/* q = P^-1 q in place. If r, which q is a copy of, is given, the shifts of the patches are found beside it, to be added. */
-static inline void precondition(const toile_fast *f, const float *r, const team *team) {
+/* q = P^-1 q in place. If r, which q is a copy of, is given, the shifts of the patches are found beside it, to be added. Leaves what
+ * norm_of adds up: the sum needs no look at q and r. */
+static inline void precondition(toile_fast *f, const float *r, const team *team) {
     const toile_coarse *coarse = r && f->coarse.sound ? &f->coarse : NULL;
     if (coarse)
         TOILE_KERNEL(toile_coarse_restrict)(coarse, r, toile_share(coarse->count, team->thread, team->threads),
                               toile_share(coarse->count, team->thread + 1, team->threads));
-    FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_forward)(f, s, f->q);
+    FOR_MY_STREAMS(s) f->norm2[s] = TOILE_KERNEL(toile_fast_forward)(f, s, f->q);
     toile_barrier_wait(team->barrier);
     if (team->thread == 0) {
-        TOILE_KERNEL(toile_fast_forward)(f, TOILE_STREAMS, f->q);
+        f->norm2[TOILE_STREAMS] = TOILE_KERNEL(toile_fast_forward)(f, TOILE_STREAMS, f->q);
         TOILE_KERNEL(toile_fast_backward)(f, TOILE_STREAMS, f->q);
     }
-    if (coarse && team->thread == team->threads - 1)
-        TOILE_KERNEL(toile_coarse_solve)(coarse);
+    if (team->thread == team->threads - 1)
+        f->norm2[TOILE_STREAMS + 1] = coarse ? TOILE_KERNEL(toile_coarse_solve)(coarse) : 0;
     toile_barrier_wait(team->barrier);
     FOR_MY_STREAMS(s) TOILE_KERNEL(toile_fast_backward)(f, s, f->q);
     toile_barrier_wait(team->barrier);
 }
 
-/* What the coarse level says of a chunk's rows. */
-TOILE_INLINE void add_shifts(const toile_fast *f, const toile_pattern *pattern, int chunk, float *q) {
-    const toile_coarse *coarse = &f->coarse;
-    for (int i = pattern->chunk_begin[chunk]; i < pattern->chunk_begin[chunk + 1] && coarse->sound; i++)
-        f4_store(q + 4 * (size_t)i, f4_load(q + 4 * (size_t)i) + f4_load(coarse->shift + 4 * (size_t)coarse->patch[i]));
+/* r' P^-1 r, the coarse level included. */
+TOILE_INLINE double norm_of(const toile_fast *f) {
+    double sum = 0;
+    for (int k = 0; k < TOILE_STREAMS + 2; k++)
+        sum += f->norm2[k];
+    return sum;
 }
 
 /* Factors, and the coarse level with it if a pattern is given; the shift goes up until no pivot fails. f->sound[TOILE_STREAMS] says

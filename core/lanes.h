@@ -152,10 +152,15 @@ TOILE_INLINE v4 v4_set(double a) {
     return (v4){a, a, a, a};
 }
 
+/* The fourth becomes 0. */
+TOILE_INLINE v4 v4_clean(v4 a) {
+    const m4 mask = {-1, -1, -1, 0};
+    return (v4)((m4)a & mask);
+}
+
 /* Three doubles from anywhere; the fourth, whatever it is, becomes 0. Reads 8 bytes beyond. */
 TOILE_INLINE v4 v4_row(const double *p) {
-    const m4 mask = {-1, -1, -1, 0};
-    return (v4)((m4)(v4) * (const v4u *)p & mask);
+    return v4_clean((v4) * (const v4u *)p);
 }
 
 TOILE_INLINE void v4_store_loose(double *p, v4 a) {

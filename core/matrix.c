@@ -25,7 +25,7 @@ TOILE_INLINE void fetch_hinge(const toile_assembly *a, int code) {
 }
 
 /* All that elements add to the diagonal block of row i. */
-TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, double B[9]) {
+TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, v4 B[3]) {
     const toile_pattern *p = &a->model->pattern;
     for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++)
         add_spring(a, p->spring_code[k], 1, B);
@@ -70,9 +70,9 @@ TOILE_INLINE v4 gather_rhs(const toile_assembly *a, int i) {
 TOILE_INLINE void store_diagonal(const toile_assembly *a, toile_matrix *matrix, int i, const v4 B[3]) {
     double *D = matrix->diagonal + 12 * (size_t)i;
     for (int k = 0; k < 3; k++)
-        v4_store(D + 4 * k, B[k]);
-    for (int k = 0; k < 12 && a->fast; k++)
-        a->fast->diagonal[12 * (size_t)i + (size_t)k] = (float)D[k];
+        v4_store(D + 4 * k, v4_clean(B[k]));
+    for (int k = 0; k < 3 && a->fast; k++)
+        f4_store(a->fast->diagonal + 12 * (size_t)i + 4 * k, f4_of(v4_clean(B[k])));
 }
 
 /* What the fast product reads of a row of springs: mass, and drag as the assembly has it. */
@@ -138,7 +138,7 @@ TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix 
     v4 sum = v4_load(a->force + 4 * (size_t)i);
     for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
         int code = p->spring_code[k];
-        add_spring_rows(a, code, 1, B);
+        add_spring(a, code, 1, B);
         v4 g = v4_row(a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD + 5);
         sum = code & 1 ? sum - g : sum + g;
     }
@@ -146,20 +146,8 @@ TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix 
     store_diagonal(a, matrix, i, B);
 }
 
-/* Off-diagonal block k of springs. */
-TOILE_INLINE void assemble_link(const toile_assembly *a, int k, toile_matrix *matrix) {
-    const toile_pattern *p = &a->model->pattern;
-    v4 O[3] = {v4_set(0), v4_set(0), v4_set(0)};
-    for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
-        add_spring_rows(a, p->spring_code[s], -1, O);
-    double *to = matrix->off + 9 * (size_t)k;
-    v4_store_loose(to, __builtin_shufflevector(O[0], O[1], 0, 1, 2, 4));
-    v4_store_loose(to + 4, __builtin_shufflevector(O[1], O[2], 1, 2, 4, 5));
-    to[8] = O[2][2];
-}
-
 /* Triangles and hinges of off-diagonal block k; O has its ties. */
-TOILE_INLINE void assemble_elements(const toile_assembly *a, int k, double O[9]) {
+TOILE_INLINE void assemble_elements(const toile_assembly *a, int k, v4 O[3]) {
     const toile_pattern *p = &a->model->pattern;
     toile_sum sum = {0};
     for (int t = p->triangle_begin[p->n + k]; t < p->triangle_begin[p->n + k + 1]; t++) {
@@ -167,19 +155,17 @@ TOILE_INLINE void assemble_elements(const toile_assembly *a, int k, double O[9])
         add_triangle(a, p->triangle_code[t], &sum);
     }
     if (a->fast && a->fast->core) {
-        double core[9];
-        memcpy(core, O, sizeof core);
+        v4 core[3] = {O[0], O[1], O[2]};
         add_sum(&sum, core);
-        for (int c = 0; c < 9; c++)
-            a->fast->core[9 * (size_t)k + (size_t)c] = (float)core[c];
+        store_block_single(core, a->fast->core + 9 * (size_t)k);
     }
     for (int e = p->hinge_begin[p->n + k]; e < p->hinge_begin[p->n + k + 1]; e++) {
         fetch_hinge(a, p->hinge_code[e + TOILE_CODES_AHEAD]);
         add_hinge(a, p->hinge_code[e], &sum);
     }
     add_sum(&sum, O);
-    for (int c = 0; c < 9 && a->fast; c++)
-        a->fast->off[9 * (size_t)k + (size_t)c] = (float)O[c];
+    if (a->fast)
+        store_block_single(O, a->fast->off + 9 * (size_t)k);
 }
 
 void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matrix *matrix, double *b) {
@@ -202,26 +188,20 @@ void TOILE_KERNEL(toile_assemble)(const toile_assembly *a, int chunk, toile_matr
                 copy_inertia(a, i, mass, g);
             assemble_springs(a, i, matrix, b, D);
         } else {
-            double B[9] = {D[0][0], D[0][1], D[0][2], D[1][0], D[1][1], D[1][2], D[2][0], D[2][1], D[2][2]};
-            add_diagonal(a, i, B);
-            for (int k = 0; k < 3; k++)
-                D[k] = (v4){B[3 * k], B[3 * k + 1], B[3 * k + 2], 0};
+            add_diagonal(a, i, D);
             store_diagonal(a, matrix, i, D);
             v4_store(b + 4 * (size_t)i, gather_rhs(a, i));
         }
         const int *begin = live ? live->begin : p->row_begin;
         for (int at = begin[i]; at < begin[i + 1] && !(springs && a->diagonal_only); at++) {
             int k = toile_live_block(live, at);
-            if (springs) {
-                assemble_link(a, k, matrix);
-                continue;
-            }
-            double O[9] = {0};
+            v4 O[3] = {v4_set(0), v4_set(0), v4_set(0)};
             for (int s = p->spring_begin[p->n + k]; s < p->spring_begin[p->n + k + 1]; s++)
                 add_spring(a, p->spring_code[s], -1, O);
-            assemble_elements(a, k, O);
+            if (!springs)
+                assemble_elements(a, k, O);
             if (!a->diagonal_only)
-                memcpy(matrix->off + 9 * (size_t)k, O, sizeof O);
+                store_block(O, matrix->off + 9 * (size_t)k);
         }
     }
 }

@@ -39,16 +39,17 @@ static void core_block(const toile_assembly *a, int k, double B[9]) {
     const toile_model *m = a->model;
     const toile_pattern *p = &m->pattern;
     int block = p->n + k;
-    memset(B, 0, 9 * sizeof *B);
+    v4 rows[3] = {v4_set(0), v4_set(0), v4_set(0)};
     for (int e = p->spring_begin[block]; e < p->spring_begin[block + 1]; e++)
         if (is_core_spring(m, p->spring_code[e]))
-            add_spring(a, p->spring_code[e], -1, B);
+            add_spring(a, p->spring_code[e], -1, rows);
     if (!m->springs_used) {
         toile_sum sum = {0};
         for (int e = p->triangle_begin[block]; e < p->triangle_begin[block + 1]; e++)
             add_triangle(a, p->triangle_code[e], &sum);
-        add_sum(&sum, B);
+        add_sum(&sum, rows);
     }
+    store_block(rows, B);
 }
 
 /* q = U (U' core U)^-1 U' r: on the directions that are free this is the reduced system's own preconditioner, so MPCG with it takes

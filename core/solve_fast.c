@@ -49,19 +49,41 @@ TOILE_INLINE float chunk_dot(chunk c, const float *a, const float *b) {
     return f4_sum(rest);
 }
 
-/* e += alpha p, r -= alpha s, and a copy of r in q. */
-TOILE_INLINE void chunk_advance(chunk c, float alpha, const float *restrict p, const float *restrict s, float *restrict e,
-                                float *restrict r, float *restrict q) {
-    for (size_t i = c.begin; i < c.begin + c.count; i++) {
-        e[i] += alpha * p[i];
-        q[i] = r[i] -= alpha * s[i];
-    }
+/* Of p in a chunk and what its rows gave to those beyond it: together the chunk's part of p' A p, while it is near. */
+TOILE_INLINE float chunk_curvature(const toile_fast *f, const toile_pattern *pattern, int c, const float *p, const float *s) {
+    const float *spill = f->spill + 4 * (size_t)pattern->spill_begin[c], *beyond = p + 4 * (size_t)pattern->chunk_begin[c + 1];
+    return chunk_dot(chunk_of(pattern, c), p, s) + chunk_dot((chunk){0, 4 * (size_t)pattern->spill_count[c]}, beyond, spill);
 }
 
-/* p = q + beta p */
-TOILE_INLINE void chunk_turn(chunk c, float beta, const float *restrict q, float *restrict p) {
+/* What rows of s = A p get from other chunks and from couplings, filtered. */
+TOILE_INLINE void finish_product(const toile_fast_job *job, int c) {
+    const toile_fast *f = job->fast;
+    TOILE_KERNEL(toile_fast_multiply_spill)(f, job->pattern, c, f->s);
+    if (job->couplings)
+        toile_couplings_add_rows_single(job->couplings, c, f->p, f->s);
+    filter_single(job->constraints, c, f->s);
+}
+
+/* r -= alpha s, and a copy of r in q. */
+TOILE_INLINE void chunk_advance(chunk c, float alpha, const float *restrict s, float *restrict r, float *restrict q) {
     for (size_t i = c.begin; i < c.begin + c.count; i++)
-        p[i] = q[i] + beta * p[i];
+        q[i] = r[i] -= alpha * s[i];
+}
+
+/* e += alpha p with the last direction, and then the next: p = S (q + shift) + beta p. */
+TOILE_INLINE void chunk_turn(const toile_fast_job *job, int c, float alpha, float beta) {
+    const toile_fast *f = job->fast;
+    const toile_coarse *coarse = &f->coarse;
+    f4 a = f4_set(alpha), b = f4_set(beta);
+    for (int i = job->pattern->chunk_begin[c]; i < job->pattern->chunk_begin[c + 1]; i++) {
+        size_t at = 4 * (size_t)i;
+        f4 p = f4_load(f->p + at), q = f4_load(f->q + at);
+        if (coarse->sound)
+            q += f4_load(coarse->shift + 4 * (size_t)coarse->patch[i]);
+        f4_store(f->e + at, f4_load(f->e + at) + a * p);
+        f4_store(f->p + at, q + b * p);
+    }
+    filter_single(job->constraints, c, f->p);
 }
 
 void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
@@ -69,7 +91,7 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
     const toile_pattern *pattern = job->pattern;
     const toile_constraints *constraints = job->constraints;
     int chunks = pattern->chunk_count;
-    double *sum_a = f->partial + chunks, *sum_b = sum_a + chunks, *sum_c = sum_b + chunks, *sum_e = sum_c + chunks;
+    double *sum_c = f->partial + chunks, *sum_e = sum_c + chunks;
     float *e = f->e, *r = f->r, *p = f->p, *s = f->s, *q = f->q;
     toile_barrier barrier = {0};
     int wanted = job->threads < chunks ? job->threads : chunks;
@@ -94,69 +116,66 @@ void TOILE_KERNEL(toile_fast_solve)(toile_fast_job *job) {
             f4_store(r + i, b);
             f4_store(q + i, b);
             f4_store(e + i, f4_set(0));
+            f4_store(p + i, f4_set(0));
         }
         toile_barrier_wait(&barrier);
         if (sound)
             precondition(f, r, &team);
-        FOR_MY_CHUNKS(c) {
-            add_shifts(f, pattern, c, q);
-            filter_single(constraints, c, q);
-            chunk own = chunk_of(pattern, c);
-            memcpy(p + own.begin, q + own.begin, own.count * sizeof *p);
-            sum_a[c] = chunk_dot(own, q, r);
-        }
+        FOR_MY_CHUNKS(c) chunk_turn(job, c, 0, 0);
         toile_barrier_wait(&barrier);
-        double delta = sum_chunks(sum_a, chunks);
+        double delta = norm_of(f);
         toile_stop stop = toile_stop_begin(job->tolerance, job->energy * inverse_scale * inverse_scale);
         int count = 0;
         double gained = 0;
+        float alpha = 0; /* of the direction that e has not got yet */
         sound = sound && delta == delta;
         /* a residual that is nothing against the answer: P is near enough to A to say so */
         bool good = scale == 0 || delta <= 1e-4 * stop.tolerance2 * stop.energy, done = good;
         while (sound && !done && count < job->iterations_max) {
-            FOR_MY_CHUNKS(c) TOILE_KERNEL(toile_fast_multiply)(f, pattern, c, p, s);
+            FOR_MY_CHUNKS(c) {
+                TOILE_KERNEL(toile_fast_multiply)(f, pattern, c, p, s);
+                sum_c[c] = chunk_curvature(f, pattern, c, p, s);
+                sum_e[c] = chunk_dot(chunk_of(pattern, c), p, f->b);
+            }
             pull_couplings_single(job->couplings, &team, p);
             toile_barrier_wait(&barrier);
-            FOR_MY_CHUNKS(c) {
-                TOILE_KERNEL(toile_fast_multiply_spill)(f, pattern, c, s);
-                if (job->couplings)
-                    toile_couplings_add_rows_single(job->couplings, c, p, s);
-                filter_single(constraints, c, s);
-                chunk own = chunk_of(pattern, c);
-                sum_c[c] = chunk_dot(own, p, s);
-                sum_e[c] = chunk_dot(own, p, f->b);
+            if (job->couplings) {
+                FOR_MY_CHUNKS(c) {
+                    finish_product(job, c);
+                    sum_c[c] = chunk_dot(chunk_of(pattern, c), p, s);
+                }
+                toile_barrier_wait(&barrier);
             }
-            toile_barrier_wait(&barrier);
             double curvature = sum_chunks(sum_c, chunks);
             count++;
             sound = curvature > 0;
             if (!sound)
                 break;
-            float alpha = (float)(delta / curvature);
+            alpha = (float)(delta / curvature);
             good = toile_stop_step(&stop, delta / curvature, delta, sum_chunks(sum_e, chunks));
             gained += delta / curvature * delta;
             good = good && ROUNDING * ROUNDING * gained <= stop.tolerance2 * stop.energy;
             done = good || (stop.count >= TOILE_STOP_LEAST && stop.error2 <= job->reduction * job->reduction * gained);
-            FOR_MY_CHUNKS(c) chunk_advance(chunk_of(pattern, c), alpha, p, s, e, r, q);
-            toile_barrier_wait(&barrier);
             if (done)
                 break;
-            precondition(f, r, &team);
-            double *sum_d = count & 1 ? sum_b : sum_a; /* in turn: another thread may still be reading the last one */
             FOR_MY_CHUNKS(c) {
-                add_shifts(f, pattern, c, q);
-                filter_single(constraints, c, q);
-                sum_d[c] = chunk_dot(chunk_of(pattern, c), q, r);
+                if (!job->couplings)
+                    finish_product(job, c);
+                chunk_advance(chunk_of(pattern, c), alpha, s, r, q);
             }
             toile_barrier_wait(&barrier);
+            precondition(f, r, &team);
             double last = delta;
-            delta = sum_chunks(sum_d, chunks);
+            delta = norm_of(f);
             sound = delta > 0;
-            FOR_MY_CHUNKS(c) chunk_turn(chunk_of(pattern, c), (float)(delta / last), q, p);
+            FOR_MY_CHUNKS(c) chunk_turn(job, c, alpha, (float)(delta / last));
+            alpha = 0;
             toile_barrier_wait(&barrier);
         }
         FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {
             f4 a = f4_load(e + i);
+            if (alpha != 0)
+                a += f4_set(alpha) * f4_load(p + i);
             v4_store(job->x + i, v4_load(job->x + i) + v4_set(scale) * (v4){a[0], a[1], a[2], 0});
         }
         toile_restore_rounding(rounding);

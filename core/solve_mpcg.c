@@ -8,12 +8,10 @@
 #include "fast_team.h"
 #include "solve_stop.h"
 
-#include <omp.h>
-
 /* h = P^-1 a by the incomplete factor, not yet filtered. */
 static void apply_factor(const toile_solve *solve, const team *team, const double *a, double *h) {
     const toile_pattern *pattern = solve->matrix->pattern;
-    const toile_fast *f = solve->fast;
+    toile_fast *f = solve->fast;
     int mine = team->chunk_begin, mine_end = team->chunk_end;
     double scale = 0; /* single precision has its range: work with numbers near 1 */
     FOR_MY_CHUNKS(c) {
@@ -83,10 +81,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
 
 #pragma omp parallel num_threads(wanted) if (wanted > 1)
     {
-        int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-#pragma omp single
-        barrier.threads = threads; /* may be fewer than asked for */
-        team team = {&barrier, thread, threads, chunks * thread / threads, chunks * (thread + 1) / threads};
+        team team = join_team(&barrier, chunks);
         int mine = team.chunk_begin, mine_end = team.chunk_end;
         if (solve->fast)
             prepare(solve->fast, NULL, constraints, &shift, &team); /* in double it goes without the coarse level */
@@ -179,7 +174,7 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             FOR_MY_CHUNKS(c) FOR_ROWS(c, i) v4_store(p + i, v4_load(q + i) + beta * v4_load(p + i));
             toile_barrier_wait(&barrier);
         }
-        if (thread == 0) { /* all threads have the same numbers */
+        if (team.thread == 0) { /* all threads have the same numbers */
             iterations = count;
             products = count + 1 + solve->thesis;
             converged = sound && done;
