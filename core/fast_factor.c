@@ -62,11 +62,10 @@ TOILE_INLINE block source_block(const toile_fast *f, int k) {
         block R = {{f4_set(0), f4_set(0), f4_set(0)}};
         for (int s = p->source_begin[k]; s < p->source_begin[k + 1]; s++) {
             const float *w = f->spring + 4 * (size_t)p->source[s];
-            f4 u = {w[0], w[1], w[2], 0};
-            for (int a = 0; a < 3; a++) {
-                R.r[a] -= u * f4_set(w[a]);
-                R.r[a][a] -= w[3];
-            }
+            f4 u = f4_clean(f4_load(w));
+            R.r[0] -= u * f4_set(w[0]) + (f4){w[3], 0, 0, 0};
+            R.r[1] -= u * f4_set(w[1]) + (f4){0, w[3], 0, 0};
+            R.r[2] -= u * f4_set(w[2]) + (f4){0, 0, w[3], 0};
         }
         return R;
     }
@@ -82,6 +81,7 @@ TOILE_INLINE block source_block(const toile_fast *f, int k) {
 /* S A S + s (I - S) with the diagonal raised, positions [begin, end). */
 static void fill(const toile_fast *f, const toile_constraints *constraints, double shift, int begin, int end) {
     const toile_fast_pattern *p = &f->pattern;
+    float raise = (float)(1 + (shift < TOILE_SHIFT_LAST ? shift : TOILE_SHIFT_FIRST));
     for (int at = begin; at < end; at++) {
         int i = p->row[at], own = f->constraint_of[i];
         block D = load_block(f->diagonal + 12 * (size_t)i), S = {{f4_set(0)}};
@@ -94,8 +94,7 @@ static void fill(const toile_fast *f, const toile_constraints *constraints, doub
                 D.r[a][a] += scale;
             }
         }
-        for (int a = 0; a < 3; a++)
-            D.r[a][a] *= (float)(1 + (shift < TOILE_SHIFT_LAST ? shift : TOILE_SHIFT_FIRST));
+        D.r[0] *= (f4){raise, 1, 1, 1}, D.r[1] *= (f4){1, raise, 1, 1}, D.r[2] *= (f4){1, 1, raise, 1};
         store_block(f->work_diagonal + 12 * (size_t)i, D);
         for (int k = p->begin[at]; k < p->begin[at + 1]; k++) {
             block O = source_block(f, k);
@@ -187,9 +186,10 @@ bool TOILE_KERNEL(toile_fast_factor)(const toile_fast *f, const toile_constraint
         for (int k = p->begin[at]; k < p->begin[at + 1]; k++) {
             block W = times(I, load_block(f->work_off + 12 * (size_t)k));
             float *lower = f->lower + 9 * (size_t)k;
-            for (int a = 0; a < 3; a++)
-                for (int b = 0; b < 3; b++)
-                    lower[3 * a + b] = W.r[a][b];
+            f4_store_loose(lower, W.r[0]); /* fourth numbers are overwritten by the next row; after the last another stream may be */
+            f4_store_loose(lower + 3, W.r[1]);
+            for (int b = 0; b < 3; b++)
+                lower[6 + b] = W.r[2][b];
             for (int u = p->update_begin[k]; u < p->update_begin[k + 1]; u++) {
                 block X = load_block(f->work_off + 12 * (size_t)p->update_with[u]);
                 if (p->update_target[u] < 0) {
