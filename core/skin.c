@@ -3,6 +3,7 @@
 #include "half_edge.h"
 #include "vec3.h"
 
+#include <emmintrin.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -527,29 +528,50 @@ static void emit(struct toile_finder *f, int kind, int first, int second, int p0
     f->count++;
 }
 
-/* Do the ways of points a (na) and b (nb) stay more than `reach` apart along direction n? Straight ways: at both ends is
- * always. */
-static bool apart_along(const toile_skin *s, const float *n, const int *a, int na, const int *b, int nb, double reach) {
-    double lo_a = INFINITY, hi_a = -INFINITY, lo_b = INFINITY, hi_b = -INFINITY; /* of the begin */
-    double end_lo_a = INFINITY, end_hi_a = -INFINITY, end_lo_b = INFINITY, end_hi_b = -INFINITY;
-    double n0 = n[0], n1 = n[1], n2 = n[2];
-    const double *o = s->begin + 4 * (size_t)a[0]; /* seen from here, so that it works far from the origin */
-    for (int i = 0; i < na; i++) {
-        const double *x = s->begin + 4 * (size_t)a[i], *y = s->at + 4 * (size_t)a[i];
-        double p = n0 * (x[0] - o[0]) + n1 * (x[1] - o[1]) + n2 * (x[2] - o[2]);
-        double q = n0 * (y[0] - o[0]) + n1 * (y[1] - o[1]) + n2 * (y[2] - o[2]);
-        lo_a = p < lo_a ? p : lo_a, hi_a = p > hi_a ? p : hi_a;
-        end_lo_a = q < end_lo_a ? q : end_lo_a, end_hi_a = q > end_hi_a ? q : end_hi_a;
+/* The corners of a triangle where the step begins and where it is, side by side, seen from one point so that it works far from the
+ * origin. */
+typedef struct corners {
+    __m128d x[3], y[3], z[3];
+} corners;
+
+static corners corners_from(const toile_skin *s, const int *v, const double *from) {
+    corners c;
+    for (int i = 0; i < 3; i++) {
+        const double *p = s->begin + 4 * (size_t)v[i], *q = s->at + 4 * (size_t)v[i];
+        c.x[i] = _mm_sub_pd(_mm_set_pd(q[0], p[0]), _mm_set1_pd(from[0]));
+        c.y[i] = _mm_sub_pd(_mm_set_pd(q[1], p[1]), _mm_set1_pd(from[1]));
+        c.z[i] = _mm_sub_pd(_mm_set_pd(q[2], p[2]), _mm_set1_pd(from[2]));
     }
-    for (int i = 0; i < nb; i++) {
-        const double *x = s->begin + 4 * (size_t)b[i], *y = s->at + 4 * (size_t)b[i];
-        double p = n0 * (x[0] - o[0]) + n1 * (x[1] - o[1]) + n2 * (x[2] - o[2]);
-        double q = n0 * (y[0] - o[0]) + n1 * (y[1] - o[1]) + n2 * (y[2] - o[2]);
-        lo_b = p < lo_b ? p : lo_b, hi_b = p > hi_b ? p : hi_b;
-        end_lo_b = q < end_lo_b ? q : end_lo_b, end_hi_b = q > end_hi_b ? q : end_hi_b;
-    }
-    reach *= 1.0001; /* n is of unit length only to single precision */
-    return (lo_a - hi_b > reach && end_lo_a - end_hi_b > reach) || (lo_b - hi_a > reach && end_lo_b - end_hi_a > reach);
+    return c;
+}
+
+/* Least and most of the corners along a direction, at both times. */
+static inline void extent_along(const corners *c, const double *n, __m128d *lo, __m128d *hi) {
+    __m128d nx = _mm_set1_pd(n[0]), ny = _mm_set1_pd(n[1]), nz = _mm_set1_pd(n[2]), p[3];
+    for (int i = 0; i < 3; i++)
+        p[i] = _mm_add_pd(_mm_add_pd(_mm_mul_pd(nx, c->x[i]), _mm_mul_pd(ny, c->y[i])), _mm_mul_pd(nz, c->z[i]));
+    *lo = _mm_min_pd(_mm_min_pd(p[0], p[1]), p[2]);
+    *hi = _mm_max_pd(_mm_max_pd(p[0], p[1]), p[2]);
+}
+
+/* Are both of these gaps, at begin and end, wider than `far`? Gaps along a direction of squared length `scale`. */
+static inline bool wider(__m128d gap, __m128d far, __m128d scale) {
+    __m128d apart = _mm_cmpgt_pd(gap, _mm_setzero_pd());
+    return _mm_movemask_pd(_mm_and_pd(apart, _mm_cmpgt_pd(_mm_mul_pd(gap, gap), _mm_mul_pd(_mm_mul_pd(far, far), scale)))) == 3;
+}
+
+/* Do the ways of two triangles stay more than `reach`, and what rounding may take off it, apart along n, of any length? Straight ways:
+ * at both ends is always. */
+static inline bool apart_along(const double *n, const corners *a, const corners *b, double reach) {
+    __m128d lo_a, hi_a, lo_b, hi_b, far = _mm_set1_pd(reach * 1.000001), scale = _mm_set1_pd(dot(n, n));
+    extent_along(a, n, &lo_a, &hi_a);
+    extent_along(b, n, &lo_b, &hi_b);
+    return wider(_mm_sub_pd(lo_a, hi_b), far, scale) || wider(_mm_sub_pd(lo_b, hi_a), far, scale);
+}
+
+static bool apart_across(const toile_skin *s, int t, const corners *a, const corners *b, double reach) {
+    const float *n = s->normal + 4 * (size_t)t;
+    return apart_along((double[3]){n[0], n[1], n[2]}, a, b, reach);
 }
 
 static bool ways_meet(const toile_skin *s, const int *a, int na, const int *b, int nb, double reach) {
@@ -572,17 +594,15 @@ static bool ways_meet(const toile_skin *s, const int *a, int na, const int *b, i
 }
 
 /* Directions in the triangle's plane, across each edge: what tells neighbours in a flat sheet apart. */
-static bool apart_beside(const toile_skin *s, int t, const int *a, const int *b, double reach) {
+static bool apart_beside(const toile_skin *s, int t, const corners *a, const corners *b, double reach) {
     const int *v = s->triangle + 3 * t;
     const float *n = s->normal + 4 * (size_t)t;
     double nd[3] = {n[0], n[1], n[2]};
     for (int c = 0; c < 3; c++) {
         double edge[3], across[3];
-        float direction[4];
         sub(s->at + 4 * (size_t)v[(c + 1) % 3], s->at + 4 * (size_t)v[c], edge);
         cross(edge, nd, across);
-        unit(across, direction);
-        if (apart_along(s, direction, a, 3, b, 3, reach))
+        if (apart_along(across, a, b, reach))
             return true;
     }
     return false;
@@ -687,8 +707,10 @@ static void test_triangles(const toile_skin *s, struct toile_finder *f, int a, i
     const int *v = s->triangle + 3 * a, *w = s->triangle + 3 * b;
     if (among(v[0], w, 3) || among(v[1], w, 3) || among(v[2], w, 3))
         return;
-    if (!apart_along(s, s->normal + 4 * (size_t)a, v, 3, w, 3, reach) && !apart_along(s, s->normal + 4 * (size_t)b, v, 3, w, 3, reach) &&
-        !apart_beside(s, a, v, w, reach) && !apart_beside(s, b, v, w, reach))
+    const double *from = s->begin + 4 * (size_t)v[0];
+    corners mine = corners_from(s, v, from), its = corners_from(s, w, from);
+    if (!apart_across(s, a, &mine, &its, reach) && !apart_across(s, b, &mine, &its, reach) && !apart_beside(s, a, &mine, &its, reach) &&
+        !apart_beside(s, b, &mine, &its, reach))
         test_features(s, f, a, b, reach);
 }
 
