@@ -14,8 +14,11 @@
 /* Growth up to which an element is brought back: a particle that was thrown by more than its edges are long is no detail. */
 #define WORTH 1.0
 
-/* Growth, in parts of what is allowed, that counts where there is more stretch than usual. */
+/* Growth, in parts of what is allowed, that counts where there is more stretch than usual; and where cloth is crushed. There layers
+ * stretch by what presses them: brought back anew in every step they are driven into each other. In a funnel (R4, frames 27 to 61) with
+ * 0.03 there are 301,132 hits in 816 steps, with 0.25 39,380 in 310, and the cloth under the plunger stretches by 1.51 and 1.36. */
 #define ADDS_UP 0.03
+#define ADDS_UP_CRUSHED 0.25
 
 /* Of what is allowed, how much an element that is to grow may, so that neighbours that move meanwhile do not end above it. */
 #define AIM 0.9
@@ -60,8 +63,8 @@ static double allowed(double before, double most) {
 }
 
 /* Growth that would be allowed, but adds to more than is usual: steps in a row would add up. */
-static bool adds_up(double before, double after, double most) {
-    return after - 1 > TOILE_STRETCH_USUAL + ADDS_UP * most && after - before > ADDS_UP * most;
+static bool adds_up(double before, double after, double part) {
+    return after - 1 > TOILE_STRETCH_USUAL + part && after - before > part;
 }
 
 /* The stretch of the candidate along the direction that an element had: all of it that the solve knew of. An element that was slack
@@ -137,12 +140,17 @@ static void shorten(toile_sim *sim, const strand *s, double target, double reach
         }
 }
 
+/* Are there so many contacts that layers cannot give way? */
+static bool is_crushed(const toile_sim *sim) {
+    return sim->self.on && sim->self.couplings.count > CRUSHED * sim->model->particle_count;
+}
+
 /* Does much of the cloth bear more than is usual? Then it is under load; a blow stretches a few places. But cloth that crosses a solid
  * hangs from contacts that hold it by mistake, and is to be torn off them, and layers that are crushed burst if nothing holds them. */
 static bool under_load(const toile_sim *sim) {
     const toile_model *m = sim->model;
     const toile_self *self = &sim->self;
-    if (sim->work.riders || (self->on && (self->crossings[0] || self->crossings[1] || self->couplings.count > CRUSHED * m->particle_count)))
+    if (sim->work.riders || (self->on && (self->crossings[0] || self->crossings[1])) || is_crushed(sim))
         return false;
     int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count;
     int count = 0;
@@ -170,7 +178,7 @@ static bool any_may_be_over(const toile_sim *sim) {
 static int find_over(toile_sim *sim, bool loaded, double h) {
     const toile_model *m = sim->model;
     toile_work *w = &sim->work;
-    double most = sim->settings->stretch_change_max;
+    double most = sim->settings->stretch_change_max, part = (is_crushed(sim) ? ADDS_UP_CRUSHED : ADDS_UP) * most;
     int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count;
     int count = 0, room = elements / 32 < TOILE_LIMIT_MOST ? elements / 32 : TOILE_LIMIT_MOST;
     for (int e = 0; e < elements; e++) {
@@ -181,10 +189,10 @@ static int find_over(toile_sim *sim, bool loaded, double h) {
         for (int k = 0; k < directions; k++) {
             size_t at = place(m, e, k);
             double before = w->stretch[at], after = w->next_stretch[at];
-            if (after <= allowed(before, most) && !adds_up(before, after, most))
+            if (after <= allowed(before, most) && !adds_up(before, after, part))
                 continue;
             strand s = strand_of(m, e, k);
-            if (loaded && after <= allowed(before, most) && !adds_up(fmax(before, foreseen(sim, &s, before, h)), after, most))
+            if (loaded && after <= allowed(before, most) && !adds_up(fmax(before, foreseen(sim, &s, before, h)), after, part))
                 continue;
             if (count == room || after > before + WORTH)
                 return -1;
