@@ -318,6 +318,8 @@ static void drag_thrown(const toile_sim *sim, int i) {
 
 bool toile_hold_thrown(toile_sim *sim) {
     int thrown = 0;
+    if (!sim->solid_count)
+        return false;
 #pragma omp parallel for schedule(static) num_threads(sim->threads) if (sim->threads > 1) reduction(+ : thrown)
     for (int i = 0; i < sim->model->particle_count; i++)
         if (sim->work.found[i].solid >= 0 && thrown_back(sim, i)) {
@@ -427,6 +429,8 @@ static int share_push(const toile_found *found, const double push[3], double nor
 void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
     toile_work *w = &sim->work;
     bool grips = !toile_integrator_is_explicit(toile_integrator(sim->settings)); /* drag has to be implicit */
+    if (!sim->solid_count && !sim->self.on)
+        return;
     for (int i = 0; i < sim->model->particle_count; i++) {
         toile_touch *touch = &sim->state.touch[i];
         const toile_found *found = &w->found[i];
