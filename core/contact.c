@@ -49,6 +49,9 @@
 /* A particle that lay in a crease still does while it is no further than this part of its gap off the second face. */
 #define CREASE_REACH 0.1
 
+/* Share, squared, of the room around a particle in which it is sure to meet nothing, whatever rounding does. */
+#define CLEAR_ENOUGH 0.99
+
 /* Distance that particle i keeps from a collider's surface, m. */
 static double gap_of(const toile_sim *sim, const toile_solid *solid, int i) {
     return solid->thickness + sim->settings->contact_thickness + sim->model->half_thickness[i];
@@ -84,11 +87,22 @@ static void use_clearance(const toile_sim *sim, int i, const double *p) {
     asked[3] = sim->frame_part;
 }
 
-/* The collider that matters for particle i at p: the one it was in contact with unless another is nearer. */
+static double least_of(double a, double b) {
+    return a < b ? a : b;
+}
+
+/* How far p is from a collider at least, 0 if that is not known, after it was asked for: primitives always tell. */
+static double clear_of(const toile_solid *solid, const toile_hit *hit, float clear) {
+    return solid->shape == TOILE_SOLID_MESH ? clear : solid->side == TOILE_SOLID_BOTH ? 0 : hit->distance;
+}
+
+/* The collider that matters for particle i at p: the one it was in contact with unless another is nearer. `room` becomes how far
+ * it is from all of them at least. */
 static bool nearest_solid(const toile_sim *sim, int i, const double *p, double way, double reach, double h,
-                          toile_hit *best, int *solid, int *face) {
+                          toile_hit *best, int *solid, int *face, double *room) {
     double least = INFINITY;
     bool touches = sim->state.touch[i].solid >= 0;
+    *room = INFINITY;
     if (sim->self.nearest_count)
         use_clearance(sim, i, p);
     for (int s = 0; s < sim->solid_count; s++) {
@@ -98,13 +112,21 @@ static bool nearest_solid(const toile_sim *sim, int i, const double *p, double w
         int none = -1, *triangle = known ? &sim->self.nearest[(size_t)i * (size_t)sim->self.nearest_count + (size_t)s] : &none;
         float nothing = 0, *clear = known ? &sim->self.clear[(size_t)i * (size_t)sim->self.nearest_count + (size_t)s] : &nothing;
         toile_hit hit;
-        if (!toile_touches_solid(&sim->rules, i, s) || (!touches && *clear > gap + way))
+        if (!toile_touches_solid(&sim->rules, i, s))
             continue;
+        if (!touches && *clear > gap + way) {
+            *room = least_of(*room, *clear);
+            continue;
+        }
         *clear = 0;
-        if (!toile_solid_nearest_from(candidate, p, gap + way + reach, gap + way, h, triangle, &hit))
-            continue;
-        if (candidate->shape == TOILE_SOLID_MESH && candidate->side == TOILE_SOLID_OUTSIDE)
+        bool mesh = candidate->shape == TOILE_SOLID_MESH, near_only = !mesh && !touches && candidate->side != TOILE_SOLID_BOTH;
+        double radius = near_only ? gap : gap + way + reach; /* what is free is caught within the gap; meshes also tell the clearance */
+        bool found = toile_solid_nearest_from(candidate, p, radius, gap + way, h, triangle, &hit);
+        if (found && mesh && candidate->side == TOILE_SOLID_OUTSIDE)
             *clear = (float)hit.distance;
+        *room = least_of(*room, clear_of(candidate, &hit, *clear));
+        if (!found)
+            continue;
         if (candidate->side == TOILE_SOLID_BOTH)
             choose_side(sim->state.x + 4 * (size_t)i, h, &hit);
         gap = gap_at(sim, candidate, i, &hit);
@@ -225,18 +247,22 @@ static void hold_in_crease(const toile_sim *sim, int i, double h, const toile_hi
         y[k] *= most / way;
 }
 
+/* Where particle i is at the end of the step if nothing stops it. */
+static void unhindered(const toile_sim *sim, int i, double h, double p[3]) {
+    for (size_t k = 0; k < 3; k++)
+        p[k] = sim->state.x[4 * (size_t)i + k] + h * sim->state.v[4 * (size_t)i + k];
+}
+
 static void find_contact(const toile_sim *sim, int i, double h, toile_found *found) {
-    const double *x = sim->state.x + 4 * (size_t)i, *v = sim->state.v + 4 * (size_t)i;
+    const double *v = sim->state.v + 4 * (size_t)i;
     const toile_touch *touch = &sim->state.touch[i];
     found->solid = found->face = found->other = found->left = -1;
 
-    /* where is the particle at the end of the step if nothing stops it? */
     double p[3], relative[3], way = h * sqrt(dot(v, v));
-    for (int k = 0; k < 3; k++)
-        p[k] = x[k] + h * v[k];
+    unhindered(sim, i, h, p);
     toile_hit hit, second;
     int s = -1, face = -1, other = -1;
-    if (!nearest_solid(sim, i, p, way, REACH, h, &hit, &s, &face))
+    if (!nearest_solid(sim, i, p, way, REACH, h, &hit, &s, &face, &found->clear))
         return;
     double gap = gap_at(sim, &sim->solids[s], i, &hit);
     for (int k = 0; k < 3; k++)
@@ -337,12 +363,18 @@ bool toile_find_missed(toile_sim *sim, double h) {
 #pragma omp parallel for schedule(dynamic, 256) num_threads(sim->threads) if (sim->threads > 1) reduction(+ : missed)
     for (int i = 0; i < sim->model->particle_count; i++) {
         const double *p = w->next_x + 4 * (size_t)i, *x = sim->state.x + 4 * (size_t)i;
-        double way[3] = {p[0] - x[0], p[1] - x[1], p[2] - x[2]};
+        double asked[3], off[3], way[3], room;
         toile_found *found = &w->found[i];
         toile_hit hit;
         int s = -1, face = -1;
-        if (found->solid >= 0 || w->held[i] || !nearest_solid(sim, i, p, sqrt(dot(way, way)), 0, h, &hit, &s, &face) ||
-            hit.distance >= 0)
+        if (found->solid >= 0 || w->held[i])
+            continue;
+        unhindered(sim, i, h, asked);
+        sub(p, asked, off);
+        if (dot(off, off) < CLEAR_ENOUGH * found->clear * found->clear && found->clear > 0)
+            continue; /* it cannot have come to a surface from where it was asked for */
+        sub(p, x, way);
+        if (!nearest_solid(sim, i, p, sqrt(dot(way, way)), 0, h, &hit, &s, &face, &room) || hit.distance >= 0)
             continue;
         hold_to_surface(sim, i, h, &hit, s, false, true, found);
         found->face = face;

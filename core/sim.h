@@ -67,6 +67,7 @@ typedef struct toile_found {
     int left;            /* a face beside it that it was let go from; -1: none */
     double crease[3];    /* normal of the second face */
     double crease_speed; /* and velocity along it, m/s */
+    double clear;        /* no collider is nearer than this to where it goes if nothing stops it, m; 0: not known */
 } toile_found;
 
 /* How stiff the explicit parts are, and which elements are explicit (stability.c). */

@@ -23,7 +23,8 @@
 static void rotate(const double *q, const double *v, double *r) {
     double t[3], s[3];
     if (q[1] == 0 && q[2] == 0 && q[3] == 0) { /* most primitives are not turned, and are asked for every particle */
-        memmove(r, v, 3 * sizeof *r);
+        for (int k = 0; k < 3; k++)
+            r[k] = v[k];
         return;
     }
     cross(q + 1, v, t);
@@ -353,21 +354,20 @@ void toile_solid_arrive(toile_solid *s) {
 
 /* ---- nearest points ---- */
 
-static bool nearest_primitive(const toile_solid *s, const double p[3], double radius, double h, toile_hit *hit) {
-    double l[3], n[3] = {0, 0, 0}, distance;
-    to_local(&s->now, p, l);
+/* The distance of a point in the primitive's own axes, and the normal there; that only if it is at most `radius` away. */
+static double away_from(const toile_solid *s, const double l[3], double radius, double n[3]) {
+    double distance;
+    n[0] = n[1] = n[2] = 0;
     switch (s->shape) {
     case TOILE_SOLID_SPHERE:
     case TOILE_SOLID_CAPSULE: {
         double half = s->shape == TOILE_SOLID_CAPSULE ? s->size[1] : 0;
         double z = l[2] > half ? half : l[2] < -half ? -half : l[2];
         double d[3] = {l[0], l[1], l[2] - z}, r = sqrt(dot(d, d));
-        if (r - s->size[0] > radius)
-            return false;
-        for (int k = 0; k < 3; k++)
-            n[k] = r > 1e-12 ? d[k] / r : k == 0;
         distance = r - s->size[0];
-        break;
+        for (int k = 0; distance <= radius && k < 3; k++)
+            n[k] = r > 1e-12 ? d[k] / r : k == 0;
+        return distance;
     }
     case TOILE_SOLID_BOX: {
         double d[3], out = 0;
@@ -381,15 +381,13 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
         }
         if (out > 0) {
             distance = sqrt(out);
-            if (distance > radius)
-                return false;
-            for (int k = 0; k < 3; k++)
+            for (int k = 0; distance <= radius && k < 3; k++)
                 n[k] = d[k] > 0 ? copysign(d[k] / distance, l[k]) : 0;
         } else {
             distance = d[deepest];
             n[deepest] = copysign(1, l[deepest]);
         }
-        break;
+        return distance;
     }
     case TOILE_SOLID_CYLINDER: {
         double r = sqrt(l[0] * l[0] + l[1] * l[1]), side = r - s->size[0], cap = fabs(l[2]) - s->size[1];
@@ -404,15 +402,25 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
             distance = cap;
             n[2] = uz;
         }
-        break;
+        return distance;
     }
     default: /* plane */
-        distance = l[2];
         n[2] = 1;
+        return l[2];
     }
+}
+
+static double greater(double a, double b) { /* fmax, in line */
+    return a > b ? a : b;
+}
+
+/* hit->distance is told in any case. */
+static bool nearest_primitive(const toile_solid *s, const double p[3], double radius, double h, toile_hit *hit) {
+    double l[3], n[3], local[3], then[3], now[3];
+    to_local(&s->now, p, l);
+    double distance = hit->distance = away_from(s, l, radius, n);
     if (distance > radius)
         return false;
-    double local[3], then[3], now[3];
     for (int k = 0; k < 3; k++)
         local[k] = l[k] - distance * n[k];
     to_world(&s->now, local, now);
@@ -425,13 +433,12 @@ static bool nearest_primitive(const toile_solid *s, const double p[3], double ra
         hit->point[k] = now[k];
         hit->velocity[k] = (now[k] - then[k]) / h;
     }
-    hit->distance = distance;
     /* at an edge: how far from the face that it leans to most */
     double along = 1;
     if (distance > 0 && s->shape == TOILE_SOLID_BOX)
-        along = fmax(fabs(n[0]), fmax(fabs(n[1]), fabs(n[2])));
+        along = greater(fabs(n[0]), greater(fabs(n[1]), fabs(n[2])));
     if (distance > 0 && s->shape == TOILE_SOLID_CYLINDER)
-        along = fmax(fabs(n[2]), sqrt(n[0] * n[0] + n[1] * n[1]));
+        along = greater(fabs(n[2]), sqrt(n[0] * n[0] + n[1] * n[1]));
     hit->sharp = along < 1 ? sqrt(1 - along * along) : 0;
     return true;
 }
