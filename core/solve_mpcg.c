@@ -161,11 +161,25 @@ void TOILE_KERNEL(toile_mpcg)(toile_solve *solve) {
             v4 alpha = v4_set(sound ? delta / curvature : 0);
             bool exact = sound && toile_stop_step(&stop, delta / curvature, delta, sum_chunks(sum_e, chunks));
             double *sum_d = count & 1 ? sum_a : sum_b; /* in turn: another thread may still be reading the last one */
-            FOR_MY_CHUNKS(c) FOR_ROWS(c, i) {
-                v4_store(x + i, v4_load(x + i) + alpha * v4_load(p + i));
-                v4_store(r + i, v4_load(r + i) - alpha * v4_load(s + i));
+            bool blocks = !solve->fast && !solve->whole;
+            FOR_MY_CHUNKS(c) {
+                v4 sum = v4_set(0);
+                FOR_ROWS(c, i) {
+                    v4 ri = v4_load(r + i) - alpha * v4_load(s + i);
+                    v4_store(x + i, v4_load(x + i) + alpha * v4_load(p + i));
+                    v4_store(r + i, ri);
+                    if (blocks) {
+                        v4 qi = block_times(solve->inverse + 3 * i, ri);
+                        v4_store(q + i, qi);
+                        sum += ri * qi;
+                    }
+                }
+                sum_d[c] = v4_sum(sum);
             }
-            apply(solve, &team, r, q, sum_d);
+            if (blocks)
+                toile_barrier_wait(&barrier);
+            else
+                apply(solve, &team, r, q, sum_d);
             double last = delta;
             delta = sum_chunks(sum_d, chunks);
             sound = sound && delta == delta && !solve->failed;
