@@ -24,13 +24,12 @@ void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end,
         const int *i = s->vertex[0] + e, *j = s->vertex[1] + e;
         v8x3 dx = v8_sub(v8_gather(x, j), v8_gather(x, i));
         v8x3 dv = v8_sub(v8_gather(v, j), v8_gather(v, i));
-        v8x3 dd = v8_sub(v8_gather(d, j), v8_gather(d, i));
-        if (at->spring_share) {
-            v8 share = v8_load(at->spring_share + e);
-            dd = v8_scale(share, dd);
-            h = at->h * share;
-            turn = at->turn * share;
-        }
+        v8x3 dd = {zero, zero, zero};
+        v8 share = at->spring_share ? v8_load(at->spring_share + e) : v8_set(1);
+        if (v8_any(share != zero)) /* what is explicit is asked for its force only */
+            dd = v8_scale(share, v8_sub(v8_gather(d, j), v8_gather(d, i)));
+        h = at->h * share;
+        turn = at->turn * share;
         v8 rest = v8_load(s->length + e), k = v8_load(s->stiffness + e), damping = v8_load(s->damping + e);
         v8 length = v8_max(v8_sqrt(v8_dot(dx, dx)), v8_set(1e-12));
         v8x3 u = v8_scale(1 / length, dx);

@@ -6,6 +6,7 @@
 #include "angle.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -36,6 +37,13 @@ TOILE_INLINE v8 v8_load(const double *p) {
 
 TOILE_INLINE v8 v8_select(m8 mask, v8 yes, v8 no) {
     return (v8)((mask & (m8)yes) | (~mask & (m8)no));
+}
+
+TOILE_INLINE bool v8_any(m8 mask) {
+    int64_t any = 0;
+    for (int l = 0; l < 8; l++)
+        any |= mask[l];
+    return any != 0;
 }
 
 TOILE_INLINE v8 v8_max(v8 a, v8 b) {

@@ -11,7 +11,8 @@ toile_live *toile_live_make(toile_memory *memory, const toile_pattern *p) {
     live->begin = toile_alloc(memory, (size_t)p->n + 1, sizeof(int));
     live->split = toile_alloc(memory, (size_t)p->n, sizeof(int));
     live->block = toile_alloc(memory, (size_t)p->off_count, sizeof(int));
-    if (live->begin && live->split && live->block)
+    live->soft = toile_alloc(memory, (size_t)p->n, sizeof(int));
+    if (live->begin && live->split && live->block && live->soft)
         return live;
     toile_live_free(memory, live);
     return NULL;
@@ -23,6 +24,7 @@ void toile_live_free(toile_memory *memory, toile_live *live) {
     toile_free(memory, live->begin);
     toile_free(memory, live->split);
     toile_free(memory, live->block);
+    toile_free(memory, live->soft);
     toile_free(memory, live);
 }
 
@@ -66,6 +68,10 @@ void toile_live_list(toile_sim *sim) {
             if (k < p->row_split[i])
                 live->split[i] = count;
         }
+        int soft = p->spring_begin[i + 1];
+        while (soft > p->spring_begin[i] && w->stability.spring_share[p->spring_code[soft - 1] >> 1] == 0)
+            soft--;
+        live->soft[i] = soft;
     }
     live->begin[p->n] = count;
     w->matrix.live = w->fast.live = count < p->off_count ? live : NULL;

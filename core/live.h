@@ -10,6 +10,7 @@ typedef struct toile_live {
     int *begin; /* first live block of each row, (n + 1) */
     int *split; /* first of the row whose column lies beyond the row's chunk, (n) */
     int *block; /* off-diagonals, ascending, (off_count) */
+    int *soft;  /* in each row's list of springs: from here on all are explicit and give it only their force, (n) */
 } toile_live;
 
 /* Blocks of row i that stay in its chunk, or lead beyond it. */

@@ -43,15 +43,17 @@ TOILE_INLINE void add_diagonal(const toile_assembly *a, int i, v4 B[3]) {
     }
 }
 
+TOILE_INLINE v4 add_force(const toile_assembly *a, int code, v4 sum) {
+    v4 g = v4_row(a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD + 5);
+    return code & 1 ? sum - g : sum + g;
+}
+
 /* Right side of eq. 18 for one particle: h (f + (df/dx)(h v + y)). */
 TOILE_INLINE v4 gather_rhs(const toile_assembly *a, int i) {
     const toile_pattern *p = &a->model->pattern;
     v4 sum = v4_load(a->force + 4 * (size_t)i);
-    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
-        int code = p->spring_code[k];
-        v4 g = v4_row(a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD + 5);
-        sum = code & 1 ? sum - g : sum + g;
-    }
+    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++)
+        sum = add_force(a, p->spring_code[k], sum);
     if (!a->model->springs_used) {
         for (int k = p->triangle_begin[i]; k < p->triangle_begin[i + 1]; k++) {
             int t = p->triangle_code[k] >> 4, c = p->triangle_code[k] & 3;
@@ -136,12 +138,13 @@ static void cut_runs(const toile_fast *f, int chunk) {
 TOILE_INLINE void assemble_springs(const toile_assembly *a, int i, toile_matrix *matrix, double *b, v4 B[3]) {
     const toile_pattern *p = &a->model->pattern;
     v4 sum = v4_load(a->force + 4 * (size_t)i);
-    for (int k = p->spring_begin[i]; k < p->spring_begin[i + 1]; k++) {
-        int code = p->spring_code[k];
-        add_spring(a, code, 1, B);
-        v4 g = v4_row(a->spring + (size_t)(code >> 1) * TOILE_SPRING_RECORD + 5);
-        sum = code & 1 ? sum - g : sum + g;
+    int k = p->spring_begin[i], soft = matrix->live ? matrix->live->soft[i] : p->spring_begin[i + 1];
+    for (; k < soft; k++) {
+        add_spring(a, p->spring_code[k], 1, B);
+        sum = add_force(a, p->spring_code[k], sum);
     }
+    for (; k < p->spring_begin[i + 1]; k++)
+        sum = add_force(a, p->spring_code[k], sum);
     v4_store(b + 4 * (size_t)i, v4_set(a->h) * sum);
     store_diagonal(a, matrix, i, B);
 }
