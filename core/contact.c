@@ -405,7 +405,7 @@ void toile_set_constraints(toile_sim *sim, double h) {
                     S[5 * k] = !(w->held[i] >> k & 1);
                 for (int k = 0; k < 9 && w->held[i] == TOILE_HELD_CURVE; k++)
                     S[4 * (k / 3) + k % 3] = found->direction[k / 3] * found->direction[k % 3];
-            } else if (found->solid >= 0) {
+            } else if (toile_found_holds(found)) {
                 const double *v = sim->state.v + 4 * (size_t)i, *nrm = found->normal;
                 double change[3];
                 for (int k = 0; k < 3; k++)
@@ -466,7 +466,7 @@ void toile_update_contacts(toile_sim *sim, const double *residual, double h) {
     for (int i = 0; i < sim->model->particle_count; i++) {
         toile_touch *touch = &sim->state.touch[i];
         const toile_found *found = &w->found[i];
-        if (found->solid < 0) { /* what friction between layers owes is press.c's */
+        if (found->solid < 0 || (found->mode == TOILE_TOUCH_RIDE && found->drawn)) { /* what friction between layers owes is press.c's */
             bool layers = touch->solid < 0;
             *touch = (toile_touch){
                 .solid = -1, .force = layers ? touch->force : 0, .direction = {layers ? touch->direction[0] : 0}};

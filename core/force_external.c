@@ -120,6 +120,14 @@ void toile_external_forces(toile_sim *sim, const double *x, const double *v, dou
             c *= h;
             g[0] += c * (1 - a[0] * a[0]), g[1] -= c * a[0] * a[1], g[2] -= c * a[0] * a[2];
             g[3] += c * (1 - a[1] * a[1]), g[4] -= c * a[1] * a[2], g[5] += c * (1 - a[2] * a[2]);
+            if (slide->mode == TOILE_TOUCH_RIDE) {
+                double across = slide->across;
+                for (int k = 0; k < 3; k++)
+                    f[k] -= across * away * a[k];
+                across *= h;
+                g[0] += across * a[0] * a[0], g[1] += across * a[0] * a[1], g[2] += across * a[0] * a[2];
+                g[3] += across * a[1] * a[1], g[4] += across * a[1] * a[2], g[5] += across * a[2] * a[2];
+            }
         }
         if (gusts) {
             double way = (xi[0] + xi[1] + xi[2]) / sqrt(3.0);

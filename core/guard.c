@@ -185,7 +185,7 @@ int toile_self_meet(toile_sim *sim, const double *x, const int *joined) {
     toile_self *s = &sim->self;
     if (!s->on)
         return 0;
-    toile_self_look(sim);
+    toile_self_look(sim, 0);
     toile_self_set_points(sim, sim->state.x);
     memcpy(s->skin.end, x, 4 * (size_t)s->skin.cloth_points * sizeof *x);
     toile_self_search(sim, false);
@@ -251,7 +251,7 @@ static bool is_pinched(toile_sim *sim) {
                 continue;
             const toile_found *found = &sim->work.found[p];
             double *first = s->votes + 4 * (size_t)toile_zone_leader(&s->zones, p);
-            if (found->solid >= 0 && side * dot(found->normal, hit->normal) < 0)
+            if (toile_found_holds(found) && side * dot(found->normal, hit->normal) < 0)
                 first[3] = 2;
             if (first[3] == 0) {
                 first[3] = 1;

@@ -97,7 +97,7 @@ static size_t place(const toile_model *m, int e, int direction) {
 /* The part of `direction` in which particle i is free. */
 static void free_part(const toile_work *w, int i, const double *direction, double *out) {
     const toile_found *found = &w->found[i];
-    bool touches = found->solid >= 0, fixed = w->held[i] || (touches && found->mode == TOILE_TOUCH_STICK); /* or in one axis only */
+    bool touches = toile_found_holds(found), fixed = w->held[i] || (touches && found->mode == TOILE_TOUCH_STICK); /* or in one axis only */
     double along = touches ? dot(found->normal, direction) : 0, line[3];
     for (int k = 0; k < 3; k++)
         out[k] = fixed ? 0 : direction[k] - (touches ? along * found->normal[k] : 0);

@@ -15,6 +15,8 @@ bool toile_beside_rider(const struct toile_sim *sim, int i);
 
 /* Does particle i ride in this step? */
 #define toile_rides(sim, i) ((sim)->work.found[i].solid >= 0 && (sim)->work.found[i].mode == TOILE_TOUCH_RIDE)
+/* Is a particle held to a surface by a constraint? What rides is dragged, unless steps are explicit. */
+#define toile_found_holds(found) ((found)->solid >= 0 && !((found)->mode == TOILE_TOUCH_RIDE && (found)->across > 0))
 /* Does it ride, or was it drawn into solids with what does? */
 bool toile_is_caught(const struct toile_sim *sim, int i);
 

@@ -295,8 +295,8 @@ void toile_self_search(toile_sim *sim, bool crossings) {
 }
 
 /* Particles that are tangled where the search was made for. Where solids hold cloth that has no side left to go to, it may be
- * inside without a triangle that says so. */
-static void keep_tangles(toile_sim *sim) {
+ * inside without a triangle that says so. Solids are where they will be in `ahead` s. */
+static void keep_tangles(toile_sim *sim, double ahead) {
     toile_self *s = &sim->self;
     const toile_skin *skin = &s->skin;
     memcpy(s->tangled, skin->tangled, (size_t)skin->cloth_points);
@@ -309,7 +309,8 @@ static void keep_tangles(toile_sim *sim) {
         for (int i = 0; i < skin->solid_count && !(s->tangled[p] & TOILE_TANGLED_SOLID); i++) {
             const toile_solid *solid = &sim->solids[skin->solids[i].solid];
             toile_hit hit;
-            if (solid->closed && toile_solid_nearest(solid, skin->end + 4 * (size_t)p, INSIDE, 0, 1, &hit) && hit.distance < 0)
+            if (solid->closed && toile_solid_nearest(solid, skin->end + 4 * (size_t)p, INSIDE, 0, 1, &hit) &&
+                hit.distance + ahead * dot(hit.velocity, hit.normal) < 0)
                 s->tangled[p] |= TOILE_TANGLED_SOLID;
         }
 }
@@ -377,7 +378,7 @@ bool toile_pair_tangled(const toile_sim *sim, const toile_pair *pair) {
 }
 
 /* Of the found pairs those that are near at the end. */
-void toile_self_keep_near(toile_sim *sim) {
+void toile_self_keep_near(toile_sim *sim, double ahead) {
     toile_self *s = &sim->self;
     if (s->near.capacity < s->found.count) {
         toile_pair *more = toile_grow(sim->memory, s->near.pair, 0, (size_t)s->found.capacity, sizeof *more);
@@ -403,16 +404,16 @@ void toile_self_keep_near(toile_sim *sim) {
             s->near.pair[s->near.count++] = *pair;
     }
     toile_pairs_sort(&s->near);
-    keep_tangles(sim);
+    keep_tangles(sim, ahead);
     s->near_known = true;
 }
 
-void toile_self_look(toile_sim *sim) {
+void toile_self_look(toile_sim *sim, double ahead) {
     if (!sim->self.on || sim->self.near_known)
         return;
     toile_self_set_points(sim, sim->state.x);
     toile_self_search(sim, true);
-    toile_self_keep_near(sim);
+    toile_self_keep_near(sim, ahead);
 }
 
 void toile_self_commit(toile_sim *sim) {
@@ -424,5 +425,5 @@ void toile_self_commit(toile_sim *sim) {
     if (s->hit_count || s->crossings[0] || s->crossings[1] || sim->work.riders)
         s->near_known = false;
     else
-        toile_self_keep_near(sim);
+        toile_self_keep_near(sim, 0);
 }

@@ -61,8 +61,8 @@ typedef struct toile_self {
 toile_status toile_self_begin(struct toile_sim *sim, toile_error *error);
 void toile_self_free(struct toile_sim *sim);
 
-/* Before a step: pairs that are near at the state, if that is not known yet. */
-void toile_self_look(struct toile_sim *sim);
+/* Before a step: pairs that are near at the state, if that is not known yet. Solids are `ahead` s later already. */
+void toile_self_look(struct toile_sim *sim, double ahead);
 /* Couplings of the pairs that are near; none if the step does not solve one linear system that they can be part of. */
 void toile_self_find(struct toile_sim *sim, double h, bool linear);
 /* Into A and b. */
@@ -99,6 +99,6 @@ void toile_self_set_points(struct toile_sim *sim, const double *end);
 /* `found`: pairs that are near each other somewhere on that way; and who crosses at its end, if asked. */
 void toile_self_search(struct toile_sim *sim, bool crossings);
 /* `near`: of these, those that are near at the end; and who is tangled there. */
-void toile_self_keep_near(struct toile_sim *sim);
+void toile_self_keep_near(struct toile_sim *sim, double ahead);
 
 #endif

@@ -60,7 +60,9 @@ typedef struct toile_found {
     double normal[3];
     double surface[3];  /* velocity of the surface, m/s */
     double force;       /* normal force to take for friction, N */
-    double turning;     /* resistance to slip, kg/s: sliding, across its direction; gripping, in all */
+    double turning;     /* resistance to slip, kg/s: sliding, across its direction; gripping and riding, in all */
+    double across;      /* riding: resistance along the normal, kg/s; 0: a constraint holds it there */
+    bool drawn;         /* rides because its neighbours do */
     int solid, mode;
     double direction[3]; /* as in toile_touch */
     int face, other;     /* of its mesh; -1: none. `other` is the second face of a crease that it lies in */

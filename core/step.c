@@ -208,7 +208,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
     toile_set_shares(sim, h);
     toile_find_contacts(sim, h);
     end_stage(sim, STAGE_SOLID, &clock);
-    toile_self_look(sim);
+    toile_self_look(sim, h);
     toile_pinch_find(sim, h);
     toile_self_find(sim, h, scheme.procedure == TOILE_LINEAR);
     toile_tangle_pull(sim, h, scheme.procedure == TOILE_LINEAR);

@@ -206,7 +206,7 @@ static void lists_hold(void) {
         self->skin.listed = false;
         toile_self_set_points(sim, sim->state.x);
         toile_self_search(sim, true);
-        toile_self_keep_near(sim);
+        toile_self_keep_near(sim, 0);
         other += count != self->near.count;
         for (int i = 0; i < count && count == self->near.count; i++)
             other += kept[i].key != self->near.pair[i].key;
