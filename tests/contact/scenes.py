@@ -250,7 +250,7 @@ def armpit(book, small):
     """A body in one piece, whose arm comes down into its trunk, with the sleeve and the trunk's cloth between them, and up again."""
     rows, frames = (24, 44) if small else (48, 84)
     shoulder, end = np.array([0.18, 0, 0.0]), (frames - 1) / FPS
-    keys = [(0, 40), (0.1, 40), (0.4, -7), (0.5, -7), (0.75, 40), (1, 40)]
+    keys = [(0, 40), (0.08, 40), (0.33, -7), (0.42, -7), (0.6, 40), (0.9, 125), (1, 125)]
     lowered = lambda t: float(np.interp(t, [end * k for k, _ in keys], [d for _, d in keys]))
     trunk = capped([(0, -0.4)] + [(0.12, z) for z in np.linspace(-0.4, 0.08, 13)] + [(0, 0.08)], 32)
     vertices, faces = rod(0.045, 0.4, 20)
@@ -268,7 +268,7 @@ def armpit(book, small):
     second = (dress @ neutral.turn([0, 1, 0], 90).T - [0, 0, 0.18], dress_faces)
     held = {"indices": [int(i) for i in np.flatnonzero(second[0][:, 2] > -0.0401)], "motion": REST}
     book.add("O9_armpit", frames, [(first, [pin]), (second, [held])], [(body(lowered(0)), positions)],
-             {"max_stretch": 1.5, "max_speed_m_s": 6.0, "pinched_frames": [[int(frames * 0.3), int(frames * 0.7)]]}, (0.2, 0.4))
+             {"max_stretch": 1.15, "max_speed_m_s": 6.0, "pinched_frames": [[int(frames * 0.25), int(frames * 0.6)]]}, (0.2, 0.4))
 
 
 def make(folder, small=False):

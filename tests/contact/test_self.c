@@ -463,6 +463,51 @@ static void rests(void) {
     toile_destroy(w);
 }
 
+/* A plate that leans by `degrees` from upright, to the left (-1) or to the right (1), both around one line. */
+static void leaning(int side, double degrees, double position[3], double rotation[4]) {
+    double turn = side * degrees * M_PI / 180, x = side * 0.01, z = 0.06;
+    memcpy(position, (double[]){x * cos(turn) + z * sin(turn), 0, z * cos(turn) - x * sin(turn)}, 3 * sizeof *position);
+    memcpy(rotation, (double[]){cos(turn / 2), 0, sin(turn / 2), 0}, 4 * sizeof *rotation);
+}
+
+/* Two plates close on cloth between them and open wide: it rides, is let go, and is outside of both, as deep in the crease as ever. */
+static void rides_end(void) {
+    static const double KEYS[][2] = {{0, 60}, {8, 60}, {24, 1}, {30, 1}, {54, 55}, {66, 55}};
+    static const char *const NAMES[] = {"left", "right"};
+    toile_world *w = NULL;
+    toile_create(NULL, &w);
+    toile_set(w, "threads", "1");
+    toile_grid strip = {.name = "strip", .nu = 33, .nv = 9, .origin = {-0.08, -0.02, 0.06}, .u_axis = {0.16, 0, 0},
+                        .v_axis = {0, 0.04, 0}};
+    int64_t most = 0;
+    toile_add_fabric(w, "cotton", &strip.fabric);
+    toile_add_grid(w, &strip, NULL);
+    for (int c = 0; c < 2; c++) {
+        toile_collider plate = {.name = NAMES[c], .shape = TOILE_BOX, .size = {0.01, 0.1, 0.06}, .friction_static = 0.3,
+                                .friction_kinetic = 0.3};
+        leaning(c ? 1 : -1, KEYS[0][1], plate.position, plate.rotation);
+        CHECK(toile_add_collider(w, &plate, NULL) == TOILE_OK, "%s", toile_message(w));
+    }
+    CHECK(toile_build(w) == TOILE_OK, "%s", toile_message(w));
+    for (int frame = 1, k = 0; frame <= 66; frame++) {
+        k += frame > KEYS[k + 1][0];
+        double part = (frame - KEYS[k][0]) / (KEYS[k + 1][0] - KEYS[k][0]), position[3], rotation[4];
+        for (int c = 0; c < 2; c++) {
+            leaning(c ? 1 : -1, KEYS[k][1] + part * (KEYS[k + 1][1] - KEYS[k][1]), position, rotation);
+            toile_pose_collider(w, c, position, rotation);
+        }
+        run(w, 1);
+        int64_t riders = toile_world_sim(w)->frame.riders;
+        most = riders > most ? riders : most;
+        double deepest;
+        CHECK(frame < 60 || (riders == 0 && toile_sim_penetrations(toile_world_sim(w), &deepest) == 0),
+              "frame %d: %lld particles ride between plates that are open", frame, (long long)riders);
+    }
+    CHECK(most > 20, "%lld particles rode at most: the plates did not close", (long long)most);
+    CHECK(toile_world_sim(w)->total.rested == 0, "no answer in %lld steps", (long long)toile_world_sim(w)->total.rested);
+    toile_destroy(w);
+}
+
 /* Particles against particles: an even sheet is carried by one of the same mesh, the same way for any number of threads. */
 static void cheap(void) {
     uint64_t first = 0;
@@ -556,6 +601,7 @@ int main(int argc, char **argv) {
     RUN(zones_turn);
     RUN(fabrics_rub);
     RUN(rests);
+    RUN(rides_end);
     RUN(cheap);
     RUN(crossing_allowed);
     RUN(same_bits);
