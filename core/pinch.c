@@ -2,8 +2,8 @@
  * them. Where at the end of a step there will be less, no contact can be solved: each surface pushes the cloth into the other,
  * layers are crushed, and every step is cut in vain. Such a particle rides instead: a drag takes it along with the mean of the two
  * surfaces, stronger across the gap, and to the middle between them, so that it stays there while they pass through each other, and
- * layers keep their order. It is not in contact with solids meanwhile. When there is room again, or the surfaces no longer face each
- * other (that is a crease, which contact.c knows), it is let go.
+ * layers keep their order. It is not in contact with solids meanwhile. When there is room again, or when it is in a mere crease out of
+ * which contact.c knows the way, it is let go.
  *
  * A drag, because a constraint takes any force: the cloth of a walk with pinched armpits (R10b, of 11,376 triangles) was stretched by up
  * to 2.3 between what rode and what a surface held off beside it, 1.5 with drag. What is inside of a solid beside a rider is not held off
@@ -23,6 +23,11 @@
 /* Room at which cloth is caught, in parts of what it needs, and at which it is let go. */
 #define CLOSES 0.75
 #define OPENS 1.0
+/* Only what closes faster than this pinches, m/s, or overlaps: into a narrow crease of a body that stands still cloth is drawn by its own
+ * tension, and contact.c keeps it out. What rides already is let go there where the two meet at an angle (26 degrees), which leaves a way
+ * out; between walls it waits for room. */
+#define CLOSING 0.02
+#define WEDGE -0.9
 /* Layers that room is made for at most: more are crushed. */
 #define LAYERS_MOST 8
 /* How far a surface may be from a particle that rides, m. */
@@ -115,15 +120,18 @@ static bool find_ride(const toile_sim *sim, int i, double h, toile_found *found)
     if (!nearest_facing(sim, i, known ? REACH : far, back, h, &hit[1], &solid[1]) ||
         !nearest_facing(sim, i, known ? REACH : far, way, h, &hit[0], &solid[0]))
         return false;
-    if (dot(hit[0].normal, hit[1].normal) > 0)
+    double facing = dot(hit[0].normal, hit[1].normal), room = 0, opening = 0, normal[3];
+    if (facing > 0)
         return false;
-    double room = 0, normal[3];
     sub(hit[0].normal, hit[1].normal, normal);
     double length = sqrt(dot(normal, normal));
     for (int k = 0; k < 3; k++) {
         normal[k] /= length;
         room += normal[k] * (hit[1].point[k] - hit[0].point[k]);
+        opening += normal[k] * (hit[1].velocity[k] - hit[0].velocity[k]);
     }
+    if (room > 0 && opening > -CLOSING && (!rode || facing > WEDGE))
+        return false;
     gap += fmax(sim->solids[solid[0]].thickness, sim->solids[solid[1]].thickness);
     bool followed = known && room < 0 && beside(sim, i, hit) < gap - room;
     if (!rode && !followed && !is_between(sim, i, h, gap, hit))
