@@ -470,28 +470,38 @@ static void leaning(int side, double degrees, double position[3], double rotatio
     memcpy(rotation, (double[]){cos(turn / 2), 0, sin(turn / 2), 0}, 4 * sizeof *rotation);
 }
 
-/* Two plates close on cloth between them and open wide: it rides, is let go, and is outside of both, as deep in the crease as ever. */
-static void rides_end(void) {
-    static const double KEYS[][2] = {{0, 60}, {8, 60}, {24, 1}, {30, 1}, {54, 55}, {66, 55}};
+/* A strip of cloth over the line that two plates lean around, by `degrees`. */
+static toile_world *plates(double degrees, const char *gravity) {
     static const char *const NAMES[] = {"left", "right"};
     toile_world *w = NULL;
-    toile_create(NULL, &w);
-    toile_set(w, "threads", "1");
     toile_grid strip = {.name = "strip", .nu = 33, .nv = 9, .origin = {-0.08, -0.02, 0.06}, .u_axis = {0.16, 0, 0},
                         .v_axis = {0, 0.04, 0}};
-    int64_t most = 0;
+    if (degrees < 30) /* between the plates, and folded by them */
+        strip = (toile_grid){.name = "strip", .nu = 9, .nv = 9, .origin = {-0.01, -0.02, 0.11}, .u_axis = {0.02, 0, 0},
+                             .v_axis = {0, 0.04, 0}};
+    toile_create(NULL, &w);
+    toile_set(w, "threads", "1");
+    toile_set(w, "gravity", gravity);
     toile_add_fabric(w, "cotton", &strip.fabric);
     toile_add_grid(w, &strip, NULL);
     for (int c = 0; c < 2; c++) {
         toile_collider plate = {.name = NAMES[c], .shape = TOILE_BOX, .size = {0.01, 0.1, 0.06}, .friction_static = 0.3,
                                 .friction_kinetic = 0.3};
-        leaning(c ? 1 : -1, KEYS[0][1], plate.position, plate.rotation);
+        leaning(c ? 1 : -1, degrees, plate.position, plate.rotation);
         CHECK(toile_add_collider(w, &plate, NULL) == TOILE_OK, "%s", toile_message(w));
     }
     CHECK(toile_build(w) == TOILE_OK, "%s", toile_message(w));
+    return w;
+}
+
+/* Two plates close on cloth between them and open wide: it rides, is let go, and is outside of both, as deep in the crease as ever. */
+static void rides_end(void) {
+    static const double KEYS[][2] = {{0, 60}, {8, 60}, {24, 1}, {30, 1}, {54, 55}, {66, 55}};
+    toile_world *w = plates(KEYS[0][1], "0,0,-9.81");
+    int64_t most = 0;
     for (int frame = 1, k = 0; frame <= 66; frame++) {
         k += frame > KEYS[k + 1][0];
-        double part = (frame - KEYS[k][0]) / (KEYS[k + 1][0] - KEYS[k][0]), position[3], rotation[4];
+        double part = (frame - KEYS[k][0]) / (KEYS[k + 1][0] - KEYS[k][0]), position[3], rotation[4], deepest;
         for (int c = 0; c < 2; c++) {
             leaning(c ? 1 : -1, KEYS[k][1] + part * (KEYS[k + 1][1] - KEYS[k][1]), position, rotation);
             toile_pose_collider(w, c, position, rotation);
@@ -499,12 +509,26 @@ static void rides_end(void) {
         run(w, 1);
         int64_t riders = toile_world_sim(w)->frame.riders;
         most = riders > most ? riders : most;
-        double deepest;
         CHECK(frame < 60 || (riders == 0 && toile_sim_penetrations(toile_world_sim(w), &deepest) == 0),
               "frame %d: %lld particles ride between plates that are open", frame, (long long)riders);
     }
     CHECK(most > 20, "%lld particles rode at most: the plates did not close", (long long)most);
     CHECK(toile_world_sim(w)->total.rested == 0, "no answer in %lld steps", (long long)toile_world_sim(w)->total.rested);
+    toile_destroy(w);
+}
+
+/* Cloth that a load draws into a narrow crease of what stands still is not pinched: it stays outside of both walls. */
+static void creases_hold(void) {
+    toile_world *w = plates(6, "0,0,-40");
+    int64_t most = 0;
+    double deepest;
+    int inside = 0;
+    for (int frame = 1; frame <= 48; frame++) {
+        run(w, 1);
+        most = toile_world_sim(w)->frame.riders > most ? toile_world_sim(w)->frame.riders : most;
+        inside += toile_sim_penetrations(toile_world_sim(w), &deepest);
+    }
+    CHECK(most == 0 && inside == 0, "%lld particles ride, %d were inside, in a crease that stands still", (long long)most, inside);
     toile_destroy(w);
 }
 
@@ -602,6 +626,7 @@ int main(int argc, char **argv) {
     RUN(fabrics_rub);
     RUN(rests);
     RUN(rides_end);
+    RUN(creases_hold);
     RUN(cheap);
     RUN(crossing_allowed);
     RUN(same_bits);
