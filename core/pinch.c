@@ -6,7 +6,7 @@
  * which contact.c knows the way, it is let go.
  *
  * A drag, because a constraint takes any force: the cloth of a walk with pinched armpits (R10b, of 11,376 triangles) was stretched by up
- * to 2.3 between what rode and what a surface held off beside it, 1.3 to 1.7 with drag. What is inside of a solid beside a rider is not held off
+ * to 2.3 between what rode and what a surface held off beside it, 1.3 to 1.8 with drag. What is inside of a solid beside a rider is not held off
  * either, which would be against the rider, but dragged outwards slowly. And let go as a crease, because one particle that rode on in an
  * armpit that had opened kept all cloth around it from contact, until the arm was through it (18 pairs for 17 frames).
  *

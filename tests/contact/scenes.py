@@ -247,7 +247,7 @@ def loops(book, small):
 
 
 def armpit(book, small):
-    """A body in one piece, whose arm comes down into its trunk, with the sleeve and the trunk's cloth between them, and up again."""
+    """A body in one piece, whose arm comes down into its trunk, with the sleeve and the trunk's cloth between them, and up overhead."""
     rows, frames = (24, 44) if small else (48, 84)
     shoulder, end = np.array([0.18, 0, 0.0]), (frames - 1) / FPS
     keys = [(0, 40), (0.08, 40), (0.33, -7), (0.42, -7), (0.6, 40), (0.9, 125), (1, 125)]
