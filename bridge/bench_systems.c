@@ -196,6 +196,7 @@ static toile_status build_world(const bench_cloth *cloth, toile_world *w) {
                   {"stretch_weft", cloth->stretch},
                   {"shear", cloth->shear},
                   {"shear_lock", 0}, /* nor does that of the papers */
+                  {"stretch_limit", 0},
                   {"bend_warp", cloth->bend},
                   {"bend_weft", cloth->bend},
                   {"stretch_damping", 0.2 * cloth->step},

@@ -112,7 +112,8 @@ static bool add_scene(toile_world *w, const sheet *s) {
     }
     /* a soft one that every integrator takes; what counts is put in afterwards */
     if (toile_add_fabric(w, NULL, &fabric) < 0 || toile_set_fabric(w, fabric, "bend_warp", 1e-12) < 0 ||
-        toile_set_fabric(w, fabric, "bend_weft", 1e-12) < 0 || toile_set_fabric(w, fabric, "shear_lock", 0) < 0)
+        toile_set_fabric(w, fabric, "bend_weft", 1e-12) < 0 || toile_set_fabric(w, fabric, "shear_lock", 0) < 0 ||
+        toile_set_fabric(w, fabric, "stretch_limit", 0) < 0)
         return false;
     grid.fabric = fabric;
     if (toile_add_grid(w, &grid, &garment) < 0)

@@ -33,6 +33,16 @@ void toile_stretch_law(double e, double onset, double curve, double knee, double
         *integral = 0.5 * e * e + curve * (q * q * q / 3 + (beyond > 0 ? q * beyond * (q + beyond) : 0));
 }
 
+void toile_limit_law(double s, double limit, double *value, double *slope, double *integral) {
+    double beyond = fmax(s - limit, 0), q = fmin(beyond, TOILE_LIMIT_KNEE), rest = beyond - q;
+    if (value)
+        *value = q * (2 * beyond - q) / (2 * TOILE_LIMIT_KNEE);
+    if (slope)
+        *slope = q / TOILE_LIMIT_KNEE;
+    if (integral)
+        *integral = (q * q * q / 3 + q * rest * (q + rest)) / (2 * TOILE_LIMIT_KNEE);
+}
+
 /* C of the shear and its gradients p by w_u, q by w_v; of each thread its length squared, floored, and whether it is not. */
 typedef struct shear {
     double c, m, p[3], q[3], uu, vv;
@@ -52,13 +62,41 @@ static shear shear_of(const double wu[3], const double wv[3]) {
     return s;
 }
 
+/* Principal stretches, the larger first, their directions in the cloth relative to rest, w_i = c_i w_u + s_i w_v, and how hard each
+ * pulls. */
+typedef struct principal {
+    double c[2], s[2], w[2][3], stretch[2], value[2], slope[2];
+} principal;
+
+static principal principal_of(const toile_triangle_element *e, const double wu[3], const double wv[3]) {
+    principal p;
+    double uu = dot(wu, wu) / (e->scale_u * e->scale_u), vv = dot(wv, wv) / (e->scale_v * e->scale_v);
+    double uv = dot(wu, wv) / (e->scale_u * e->scale_v), angle = 0.5 * atan2(2 * uv, uu - vv);
+    p.c[0] = cos(angle) / e->scale_u, p.s[0] = sin(angle) / e->scale_v;
+    p.c[1] = -sin(angle) / e->scale_u, p.s[1] = cos(angle) / e->scale_v;
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 3; k++)
+            p.w[i][k] = p.c[i] * wu[k] + p.s[i] * wv[k];
+        p.stretch[i] = sqrt(dot(p.w[i], p.w[i]));
+        toile_limit_law(p.stretch[i], e->limit, &p.value[i], &p.slope[i], NULL);
+    }
+    return p;
+}
+
 double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]) {
     double wu[3], wv[3], iu, iv, is;
     material_derivative(e, x, wu, wv);
     toile_stretch_law(sqrt(dot(wu, wu)) - e->scale_u, 0, e->curve_u, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iu);
     toile_stretch_law(sqrt(dot(wv, wv)) - e->scale_v, 0, e->curve_v, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &iv);
     toile_stretch_law(fabs(shear_of(wu, wv).c), e->lock, e->curve_s, TOILE_STRETCH_KNEE, NULL, NULL, NULL, &is);
-    return e->stiff_u * iu + e->stiff_v * iv + e->stiff_s * is;
+    double energy = e->stiff_u * iu + e->stiff_v * iv + e->stiff_s * is;
+    principal p = principal_of(e, wu, wv);
+    for (int i = 0; i < 2; i++) {
+        double phi;
+        toile_limit_law(p.stretch[i], e->limit, NULL, NULL, &phi);
+        energy += e->stiff_limit * phi;
+    }
+    return energy;
 }
 
 /* The law of shear over stiffness: odd in C. */
@@ -90,6 +128,19 @@ void toile_triangle_force(const toile_triangle_element *e, const double x[3][3],
     for (int k = 0; k < 3; k++) {
         fu[k] = -(tu * wu[k] / lu + ts * s.p[k]);
         fv[k] = -(tv * wv[k] / lv + ts * s.q[k]);
+    }
+    principal p = principal_of(e, wu, wv);
+    for (int i = 0; i < 2 && p.value[0] > 0; i++) {
+        double rate = 0;
+        for (int k = 0; k < 3; k++)
+            rate += p.w[i][k] / p.stretch[i] * (p.c[i] * ru[k] + p.s[i] * rv[k]);
+        double t = e->stiff_limit * (p.value[i] + e->damping * p.slope[i] * rate);
+        for (int k = 0; k < 3; k++) {
+            fu[k] -= t * p.c[i] * p.w[i][k] / p.stretch[i];
+            fv[k] -= t * p.s[i] * p.w[i][k] / p.stretch[i];
+        }
+    }
+    for (int k = 0; k < 3; k++) {
         f[1][k] = e->a1 * fu[k] + e->b1 * fv[k];
         f[2][k] = e->a2 * fu[k] + e->b2 * fv[k];
         f[0][k] = -(f[1][k] + f[2][k]);
@@ -149,6 +200,34 @@ static void shear_blocks(const toile_triangle_element *e, const double *wu, cons
         }
 }
 
+/* The same for the limit: each principal direction as a thread, and that they turn in the cloth as it deforms, which is the
+ * gradient (w2; w1) of w1 . w2 twice, times (T1 / s1 - T2 / s2) / (s1^2 - s2^2). */
+static void limit_blocks(const toile_triangle_element *e, const double *wu, const double *wv, double dw[4][9], double dr[4][9]) {
+    principal p = principal_of(e, wu, wv);
+    const double *const weight[2] = {p.c, p.s}, *s = p.stretch;
+    if (p.value[0] == 0)
+        return;
+    double apart = s[0] * s[0] - s[1] * s[1];
+    double turns = apart > 1e-9 * s[0] * s[0] ? (p.value[0] / s[0] - p.value[1] / s[1]) / apart
+                                              : (p.slope[0] - p.value[0] / s[0]) / (2 * s[0] * s[0]);
+    for (int row = 0; row < 2; row++) /* by w_u, w_v */
+        for (int column = 0; column < 2; column++)
+            for (int i = 0; i < 3; i++)
+                for (int j = 0; j < 3; j++) {
+                    double of_w = 0, of_r = 0, gradient[2];
+                    for (int d = 0; d < 2 && s[d] > 0; d++) {
+                        double ui = p.w[d][i] / s[d], uj = p.w[d][j] / s[d], part = weight[row][d] * weight[column][d];
+                        of_w += part * (p.slope[d] * ui * uj + p.value[d] / s[d] * ((i == j) - ui * uj));
+                        of_r += part * p.slope[d] * ui * uj;
+                    }
+                    gradient[0] = weight[row][0] * p.w[1][i] + weight[row][1] * p.w[0][i];
+                    gradient[1] = weight[column][0] * p.w[1][j] + weight[column][1] * p.w[0][j];
+                    of_w += turns * gradient[0] * gradient[1];
+                    dw[2 * row + column][3 * i + j] -= e->stiff_limit * of_w;
+                    dr[2 * row + column][3 * i + j] -= e->stiff_limit * e->damping * of_r;
+                }
+}
+
 void toile_triangle_jacobian(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double dx[81],
                              double dv[81]) {
     double wu[3], wv[3], ru[3], rv[3];
@@ -159,6 +238,7 @@ void toile_triangle_jacobian(const toile_triangle_element *e, const double x[3][
     stretch_blocks(e->stiff_u, e->scale_u, e->curve_u, e->damping, wu, ru, w[0], r[0]);
     stretch_blocks(e->stiff_v, e->scale_v, e->curve_v, e->damping, wv, rv, w[3], r[3]);
     shear_blocks(e, wu, wv, ru, rv, w, r);
+    limit_blocks(e, wu, wv, w, r);
     double a[3] = {-(e->a1 + e->a2), e->a1, e->a2}, b[3] = {-(e->b1 + e->b2), e->b1, e->b2};
     for (int p = 0; p < 3; p++)
         for (int q = 0; q < 3; q++)
@@ -297,6 +377,10 @@ static void axial(const toile_spring_element *e, double l, double *force, double
             return;
         toile_stretch_law(stretch, e->onset, e->curve, e->knee, force, slope, NULL, energy);
         *force *= e->stiffness, *slope *= e->stiffness, *energy *= e->stiffness;
+        double value, steep, phi;
+        toile_limit_law(s, e->limit, &value, &steep, &phi);
+        *force += e->stiff_limit * e->length * value, *slope += e->stiff_limit * steep;
+        *energy += e->stiff_limit * e->length * e->length * phi;
         return;
     }
     if (stretch >= 0)
@@ -356,6 +440,8 @@ void toile_spring_jacobian(const toile_spring_element *e, const double x[2][3], 
     } else if (!e->bend && slope > 0) {
         toile_stretch_law(l - e->length, e->onset, e->curve, e->knee, NULL, NULL, &curve, NULL);
         curve *= e->stiffness;
+        double beyond = l / e->length - e->limit;
+        curve += beyond > 0 && beyond < TOILE_LIMIT_KNEE ? e->stiff_limit / (e->length * TOILE_LIMIT_KNEE) : 0;
     }
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {

@@ -42,7 +42,14 @@ void TOILE_KERNEL(toile_springs)(const toile_evaluation *at, int begin, int end,
             v8 law_slope, law = stretch_law(length - rest, v8_load(s->onset + e), v8_load(s->curve + e),
                                             v8_load(s->knee + e), &law_slope);
             force = v8_select(active, k * law, zero);
-            stiffness = slope = v8_select(active, k * law_slope, zero);
+            slope = v8_select(active, k * law_slope, zero);
+            v8 limit = v8_load(s->limit + e);
+            if (v8_any(length > limit * rest)) {
+                v8 stiff_limit = v8_load(s->stiff_limit + e), steep, value = limit_law(length / rest - limit, &steep);
+                force += stiff_limit * rest * value;
+                slope += stiff_limit * steep;
+            }
+            stiffness = slope;
             /* k (1 - L / |x|) of eq. 3.7, less the false tension of turning (force_stretch.c) */
             across = v8_max(force - 0.5 * turn * turn * slope * turning, zero) / length;
         } else {

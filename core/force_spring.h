@@ -11,6 +11,7 @@ typedef struct toile_spring_element {
     double damping;   /* s */
     double curve;     /* stiffening (force_stretch.h), per metre */
     double onset, knee; /* extension from which on it stiffens, and how far, m */
+    double limit, stiff_limit; /* length / rest from which on it resists more (force_stretch.h), and how much, N/m */
 } toile_spring_element;
 
 /* f(s) of eq. 3.9: force of a bend connection at chord / length = s, in units of 4 k_b / L^2; and its derivative. */

@@ -16,6 +16,17 @@
  * can be sheared flat, its diagonal 1.41 of what it was. From the knee on the slope is this share of the softer thread's. */
 #define TOILE_SHEAR_LOCKED 0.5
 
+/* Whatever its threads do, no direction of the cloth stretches much beyond the fabric's stretch_limit: threads are straight by then and
+ * shear has jammed. Both principal stretches s (singular values of w_u / b_u, w_v / b_v) have the energy k phi(s), with k this many
+ * times the stiffer thread's; its slope over beyond = s - 1 - limit and q = beyond clamped to [0, knee] is q (2 beyond - q) / (2 knee):
+ * a parabola, then straight with slope 1. (Strain limits as energies: Li, Kaufman, Jiang 2021, section 3.4, there without bound.)
+ * What is explicit has no limit: its steps would be ten times as short.
+ *
+ * A shirt that is too narrow for raised arms (R10a, limit 0.2) stretches in its armpits by 0.37 with 10 times and a knee of 0.05, 0.32
+ * with 30, and 0.30 with these; with 200 times it trembles and takes a tenth more steps. */
+#define TOILE_LIMIT_STIFFER 100.0
+#define TOILE_LIMIT_KNEE 0.1
+
 typedef struct toile_triangle_element {
     double a1, a2, b1, b2;            /* 1/m, see model.h */
     double scale_u, scale_v;
@@ -23,6 +34,7 @@ typedef struct toile_triangle_element {
     double damping;                   /* s */
     double curve_u, curve_v;          /* stiffening, per unit of strain */
     double curve_s, lock;             /* of shear, and from which C on */
+    double limit, stiff_limit;        /* principal stretch that resists more, and k of it, N m */
 } toile_triangle_element;
 
 /* Shear of both threads' directions: C = w_u . w_v / sqrt(|w_u| |w_v|). Baraff-Witkin's w_u . w_v is the shear angle of cloth
@@ -34,10 +46,14 @@ typedef struct toile_triangle_element {
 void toile_stretch_law(double e, double onset, double curve, double knee, double *value, double *slope, double *bend,
                        double *integral);
 
+/* phi of force_stretch.h: its slope, slope of the slope, and phi at s; any may be null. */
+void toile_limit_law(double s, double limit, double *value, double *slope, double *integral);
+
 double toile_triangle_energy(const toile_triangle_element *e, const double x[3][3]);
 /* Elastic and damping force, N. */
 void toile_triangle_force(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double f[3][3]);
-/* d force / d x and d force / d v, all terms (eq. 8 and 12: not symmetric when damped), (9 x 9) row by row. */
+/* d force / d x and d force / d v, all terms (eq. 8 and 12: not symmetric when damped), (9 x 9) row by row. But how the damping of
+ * the limit changes with x is left out. */
 void toile_triangle_jacobian(const toile_triangle_element *e, const double x[3][3], const double v[3][3], double dx[81],
                              double dv[81]);
 

@@ -13,6 +13,7 @@
 #include "force_bend.h"
 #include "force_stretch.h"
 #include "half_edge.h"
+#include "integrate.h"
 #include "join.h"
 #include "order.h"
 #include "sew.h"
@@ -44,7 +45,7 @@ typedef struct pair_value {
 /* Work data of a build; freed at the end. */
 /* A connection as it goes into the model (model.h). */
 typedef struct spring {
-    double length, stiffness, damping, curve, onset, knee;
+    double length, stiffness, damping, curve, onset, knee, limit, stiff_limit;
 } spring;
 
 typedef struct builder {
@@ -53,6 +54,7 @@ typedef struct builder {
     const toile_garment *garments;
     const unsigned char *welded;
     int garment_count, vertex_count, triangle_count, quad_count, stitch_count;
+    bool stretch_implicit, shear_implicit; /* of connections; triangles have one limit for both, with their stretch */
     /* A knot is a particle in the order of the vertices: one vertex, or all that welded stitches join. */
     int particle_count;   /* knots */
     int *knot;            /* of each vertex over all garments, (vertex_count) */
@@ -375,6 +377,11 @@ static double lock_curve(const toile_fabric *f) {
     return locks ? (locked / f->shear - 1) / (2 * TOILE_STRETCH_KNEE) : 0;
 }
 
+/* Of what resists beyond the fabric's limit (force_stretch.h), N/m; 0: no limit, or not if it would be explicit. */
+static double limit_stiffness(const toile_fabric *f, bool implicit) {
+    return f->stretch_limit > 0 && implicit ? TOILE_LIMIT_STIFFER * fmax(f->stretch_warp, f->stretch_weft) : 0;
+}
+
 /* Stiffening in direction (c, s): each thread's, by its part in the strain; the lock of shear is left out. */
 static double direction_curve(const toile_fabric *f, double c, double s) {
     double tiny = 1e-9, ku = fmax(f->stretch_warp, tiny), kv = fmax(f->stretch_weft, tiny);
@@ -501,7 +508,7 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
         const edge *e = &b->edges[i];
         if (is_diagonal(b, e))
             continue;
-        double length = edge_length(b, e), stiffness = 0, damping = 0, curve = 0;
+        double length = edge_length(b, e), stiffness = 0, damping = 0, curve = 0, limit = INFINITY, stiff_limit = 0;
         for (int k = 0; k < 2 && e->triangle[k] >= 0; k++) {
             int t = e->triangle[k];
             const double *p = corner_uv(b, t, e->a), *q = corner_uv(b, t, e->b);
@@ -518,12 +525,16 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
                 modulus = fmax(w[edge_of(b, t, e->a, e->b)], 1e-9);
             }
             stiffness += modulus * area / (l * l);
+            if (f->stretch_limit > 0)
+                limit = fmin(limit, 1 + f->stretch_limit);
+            stiff_limit += limit_stiffness(f, b->stretch_implicit) * area / (l * l);
             curve += direction_curve(f, du / l, dv / l) * modulus * area / (l * l);
             damping += f->stretch_damping / (e->triangle[1] < 0 ? 1 : 2);
         }
         curve /= stiffness * length;
         toile_status status = add_spring(
-            b, e->a, e->b, (spring){.length = length, .stiffness = stiffness, .damping = damping, .curve = curve, .knee = TOILE_STRETCH_KNEE * length}, error);
+            b, e->a, e->b, (spring){.length = length, .stiffness = stiffness, .damping = damping, .curve = curve, .knee = TOILE_STRETCH_KNEE * length,
+                                 .limit = stiff_limit > 0 ? limit : 1, .stiff_limit = stiff_limit}, error);
         if (status != TOILE_OK)
             return status;
     }
@@ -534,13 +545,15 @@ static toile_status add_stretch_springs(builder *b, toile_error *error) {
 /* A diagonal of a quad. Of the two only one is in extension under shear, so k = G l^2 / area makes the energy G/2 gamma^2 per
  * area. Sheared by an angle with the sine c it has the length sqrt(l^2 + 2 area c): so long it is where its lock sets in, and at
  * the knee. */
-static spring shear_spring(const toile_fabric *f, double l, double area) {
+static spring shear_spring(const builder *b, const toile_fabric *f, double l, double area) {
     double c = lock_onset(f), onset = sqrt(l * l + 2 * area * c) - l;
     double knee = sqrt(l * l + 2 * area * (c + TOILE_STRETCH_KNEE)) - l - onset;
     return (spring){.length = l,
                     .stiffness = f->shear * l * l / area,
                     .damping = f->stretch_damping,
                     .onset = onset,
+                    .limit = 1 + f->stretch_limit,
+                    .stiff_limit = limit_stiffness(f, b->shear_implicit) * area / (l * l),
                     .knee = knee,
                     .curve = lock_curve(f) * TOILE_STRETCH_KNEE / knee};
 }
@@ -558,9 +571,9 @@ static toile_status add_shear_springs(builder *b, toile_error *error) {
         const double *o0 = corner_uv(b, t0, e->opposite[0]), *o1 = corner_uv(b, t1, e->opposite[1]);
         double length = edge_length(b, e);
         double other = hypot((o1[0] - o0[0]) * scale[0], (o1[1] - o0[1]) * scale[1]);
-        toile_status status = add_spring(b, e->a, e->b, shear_spring(f, length, area), error);
+        toile_status status = add_spring(b, e->a, e->b, shear_spring(b, f, length, area), error);
         if (status == TOILE_OK)
-            status = add_spring(b, e->opposite[0], e->opposite[1], shear_spring(f, other, area), error);
+            status = add_spring(b, e->opposite[0], e->opposite[1], shear_spring(b, f, other, area), error);
         if (status != TOILE_OK)
             return status;
     }
@@ -726,7 +739,7 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
     int n = t->padded;
     double **fields[] = {&t->a1,      &t->a2,      &t->b1,      &t->b2,      &t->area,    &t->scale_u, &t->scale_v,
                          &t->stiff_u, &t->stiff_v, &t->stiff_s, &t->curve_u, &t->curve_v, &t->curve_s, &t->lock,
-                         &t->damping, &t->air};
+                         &t->limit,   &t->stiff_limit, &t->reach, &t->damping, &t->air};
     bool ok = true;
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
         ok = (*fields[k] = doubles(m->memory, n)) && ok;
@@ -762,6 +775,9 @@ static toile_status make_triangles(const builder *b, toile_model *m, toile_error
         t->curve_v[i] = thread_curve(f->stiffening_weft);
         t->curve_s[i] = lock_curve(f);
         t->lock[i] = lock_onset(f);
+        t->stiff_limit[i] = limit_stiffness(f, b->stretch_implicit) * t->area[i];
+        t->limit[i] = 1 + f->stretch_limit;
+        t->reach[i] = t->stiff_limit[i] > 0 ? pow(t->limit[i] * fmin(t->scale_u[i], t->scale_v[i]), 2) : HUGE_VAL;
         t->damping[i] = f->stretch_damping;
         t->middle[2 * i] = (uv[0] + uv[2] + uv[4]) / 3;
         t->middle[2 * i + 1] = (uv[1] + uv[3] + uv[5]) / 3;
@@ -976,7 +992,8 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
     s->padded = s->tie_begin + round_up(s->tie_count);
     bool ok = (s->tie_seam = ints(m->memory, s->tie_count)) && (s->length = doubles(m->memory, s->padded)) && (s->stiffness = doubles(m->memory, s->padded)) &&
               (s->damping = doubles(m->memory, s->padded)) && (s->curve = doubles(m->memory, s->padded)) &&
-              (s->onset = doubles(m->memory, s->padded)) && (s->knee = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
+              (s->onset = doubles(m->memory, s->padded)) && (s->knee = doubles(m->memory, s->padded)) &&
+              (s->limit = doubles(m->memory, s->padded)) && (s->stiff_limit = doubles(m->memory, s->padded)) && (s->vertex[0] = ints(m->memory, s->padded)) &&
               (s->vertex[1] = ints(m->memory, s->padded));
     if (!ok || !order) {
         toile_free(m->memory, order);
@@ -994,6 +1011,8 @@ static toile_status make_springs(const builder *b, toile_model *m, toile_error *
         s->curve[k] = b->springs[i].curve;
         s->onset[k] = b->springs[i].onset;
         s->knee[k] = b->springs[i].knee;
+        s->limit[k] = b->springs[i].limit;
+        s->stiff_limit[k] = b->springs[i].stiff_limit;
     }
     toile_free(m->memory, order);
     fill_ties(b, s);
@@ -1263,7 +1282,10 @@ static void mark_sewn(const builder *b, toile_model *m) {
 toile_status toile_model_build_welded(toile_memory *memory, const toile_settings *settings, const toile_fabric *fabrics,
                                       const toile_garment *garments, int garment_count, const unsigned char *welded,
                                       toile_model **model, toile_error *error) {
+    int integrator = toile_integrator(settings);
     builder b = {.memory = memory, .fabrics = fabrics, .garments = garments, .garment_count = garment_count, .welded = welded};
+    b.stretch_implicit = !toile_integrator_is_explicit(integrator);
+    b.shear_implicit = b.stretch_implicit && integrator != TOILE_INTEGRATOR_IMEX;
     toile_status status = TOILE_OK;
     int64_t particles = 0, triangles = 0, stitches = 0;
     for (int g = 0; g < garment_count; g++) {
@@ -1364,6 +1386,7 @@ void toile_model_free(toile_model *m) {
     void *blocks[] = {m->component_begin, m->garment_begin,  m->place,         m->sewn,       t->panel,         s->tie_seam,
                              m->mass,       m->inverse_mass, m->area,         m->start,
                       m->air_area,       m->half_thickness, m->friction,  t->curve_u,      t->curve_v,      t->air,
+                      t->limit,          t->stiff_limit,   t->reach,      s->limit,        s->stiff_limit,
                       s->curve,          s->onset,         s->knee,       t->curve_s,      t->lock,
                       t->vertex[0],      t->vertex[1],     t->vertex[2],  t->a1,           t->a2,           t->b1,
                       t->b2,             t->area,          t->scale_u,    t->scale_v,      t->stiff_u,      t->stiff_v,

@@ -26,6 +26,8 @@ typedef struct toile_triangles {
     double *stiff_u, *stiff_v, *stiff_s; /* stiffness x area, N m */
     double *curve_u, *curve_v;     /* stiffening (force_stretch.h), per unit of strain */
     double *curve_s, *lock;        /* of shear, and the C from which on */
+    double *limit, *stiff_limit;   /* principal stretch that resists more (force_stretch.h), 0 stiffness: none; its k x area, N m */
+    double *reach;                 /* below this largest |w|^2 + |w_u . w_v| no principal stretch is beyond it */
     double *damping;               /* s */
     double *air;                   /* factor on what the air does */
     double *corner;                /* a0 a1 a2 b0 b1 b2 of each, for gathering, (count x 6) */
@@ -44,6 +46,7 @@ typedef struct toile_springs {
     double *stiffness;             /* N/m; for bend: 4 k_b / L^2, N */
     double *curve;                 /* stiffening of stretch and shear (force_stretch.h), per metre; else 0 */
     double *onset, *knee;          /* extension from which on, and how far, m */
+    double *limit, *stiff_limit;   /* length / rest from which on stretch and shear resist more (force_stretch.h), and how much, N/m */
     double *damping;               /* s */
     int *tie_seam;                 /* seam of each tie over all garments, -1: elastic, (tie_count) */
 } toile_springs;

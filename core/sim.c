@@ -138,7 +138,8 @@ toile_energies toile_sim_energies(const toile_sim *sim) {
     for (int i = 0; i < t->count && !m->springs_used; i++) {
         toile_triangle_element element = {t->a1[i], t->a2[i], t->b1[i], t->b2[i], t->scale_u[i], t->scale_v[i],
                                           t->stiff_u[i], t->stiff_v[i], t->stiff_s[i], t->damping[i],
-                                          t->curve_u[i], t->curve_v[i], t->curve_s[i], t->lock[i]};
+                                          t->curve_u[i], t->curve_v[i], t->curve_s[i], t->lock[i],
+                                          t->limit[i], t->stiff_limit[i]};
         corners(x, (const int *const *)t->vertex, 3, i, c);
         e.elastic += toile_triangle_energy(&element, (const double(*)[3])c);
     }
@@ -154,7 +155,7 @@ toile_energies toile_sim_energies(const toile_sim *sim) {
     const toile_springs *s = &m->springs;
     for (int i = 0; i < s->tie_begin; i++) {
         toile_spring_element element = {i >= s->axial_padded, s->length[i], s->stiffness[i], s->damping[i],
-                                        s->curve[i], s->onset[i], s->knee[i]};
+                                        s->curve[i], s->onset[i], s->knee[i], s->limit[i], s->stiff_limit[i]};
         if (element.stiffness == 0)
             continue;
         corners(x, (const int *const *)s->vertex, 2, i, c);

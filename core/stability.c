@@ -41,6 +41,8 @@ static element triangle_element(const toile_model *m, part p, int e) {
     out.stiffness = (p == WARP ? t->stiff_u : p == WEFT ? t->stiff_v : t->stiff_s)[e];
     double curve = (p == WARP ? t->curve_u : p == WEFT ? t->curve_v : t->curve_s)[e];
     out.stiffness *= 1 + 2 * TOILE_STRETCH_KNEE * fmax(curve, 0); /* steepest beyond the knee */
+    if (p != SHEAR) /* of both principal directions never more than of both threads */
+        out.stiffness += t->stiff_limit[e] / (p == WARP ? t->scale_u[e] * t->scale_u[e] : t->scale_v[e] * t->scale_v[e]);
     for (int c = 0; c < 3; c++) {
         out.vertex[c] = t->vertex[c][e];
         double ratio = sqrt(t->scale_v[e] / t->scale_u[e]);
@@ -69,7 +71,7 @@ static element hinge_element(const toile_model *m, int e) {
 static element spring_element(const toile_model *m, int e) {
     const toile_springs *s = &m->springs;
     element out = {2, {s->vertex[0][e], s->vertex[1][e]}, {1, 1}, s->stiffness[e], s->damping[e]};
-    out.stiffness *= 1 + 2 * s->knee[e] * fmax(s->curve[e], 0);
+    out.stiffness = out.stiffness * (1 + 2 * s->knee[e] * fmax(s->curve[e], 0)) + s->stiff_limit[e];
     if (e >= s->axial_padded && e < s->tie_begin && s->length[e] > 0) /* bend is steepest near rest (force_spring.h) */
         out.stiffness *=
             -toile_bend_polynomial(1 - TOILE_BEND_LINEAR, NULL) / (TOILE_BEND_LINEAR * s->length[e]);

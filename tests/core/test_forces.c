@@ -157,7 +157,7 @@ static toile_triangle_element random_triangle(void) {
     } while (fabs(det) < 2e-4);
     double area = fabs(det) / 2;
     return (toile_triangle_element){dv2 / det, -dv1 / det, -du2 / det, du1 / det, random_between(0.7, 1.3),
-                                    random_between(0.7, 1.3), 4000 * area, 1500 * area, 80 * area, 0.004, 0, 0, 0, 0};
+                                    random_between(0.7, 1.3), 4000 * area, 1500 * area, 80 * area, 0.004, 0, 0, 0, 0, 0, 0};
 }
 
 static void triangles(void) {
@@ -190,7 +190,7 @@ static void hinges(void) {
 
 static void springs(void) {
     for (int i = 0; i < STATES; i++) {
-        toile_spring_element t = {i & 1, 0.03, i & 1 ? 1e-3 : 900, 0.003, 0, 0, 0};
+        toile_spring_element t = {i & 1, 0.03, i & 1 ? 1e-3 : 900, 0.003, 0, 0, 0, 0, 0};
         element e = {2, &t, spring_energy, spring_force, spring_jacobian};
         double x[2][3], v[2][3], l, s;
         do { /* off the corners, where derivatives jump */
@@ -208,7 +208,7 @@ static void springs(void) {
     }
     /* inside the linear part of a bend spring, too */
     for (int i = 0; i < 20; i++) {
-        toile_spring_element t = {1, 0.03, 1e-3, 0.003, 0, 0, 0};
+        toile_spring_element t = {1, 0.03, 1e-3, 0.003, 0, 0, 0, 0, 0};
         element e = {2, &t, spring_energy, spring_force, spring_jacobian};
         double x[2][3] = {{0, 0, 0}, {0, 0, 0.03 * (1 - TOILE_BEND_LINEAR * random_between(0.3, 0.7))}}, v[2][3];
         random_points(2, 1, v);
@@ -265,7 +265,7 @@ static void stiffening(void) {
         random_points(3, 1, v);
         check_element(&e, "stiffening triangle", (const double *)x, (const double *)v, 1e-6);
 
-        toile_spring_element s = {0, 0.03, 900, 0.003, random_between(-2, 40) / 0.03, 0, TOILE_STRETCH_KNEE * 0.03};
+        toile_spring_element s = {0, 0.03, 900, 0.003, random_between(-2, 40) / 0.03, 0, TOILE_STRETCH_KNEE * 0.03, 0, 0};
         element es = {2, &s, spring_energy, spring_force, spring_jacobian};
         double y[2][3], strain = random_between(0.003, 0.35), length;
         while (near_corner(strain))
@@ -297,10 +297,70 @@ static void locking(void) {
         random_points(3, 1, v);
         check_element(&e, "locking triangle", (const double *)x, (const double *)v, 1e-6);
 
-        toile_spring_element s = {0, 0.03, 900, 0.003, random_between(1, 40) / 0.03, 0.006, 0.004};
+        toile_spring_element s = {0, 0.03, 900, 0.003, random_between(1, 40) / 0.03, 0.006, 0.004, 0, 0};
         element es = {2, &s, spring_energy, spring_force, spring_jacobian};
         double y[2][3] = {{0, 0, 0}, {0.03 * (1 + 0.5 * sides[i % 3]), 0, 0}};
         check_element(&es, "locking spring", (const double *)y, (const double *)v, 1e-6);
+    }
+}
+
+/* x of a triangle whose principal stretches, relative to its rest scales, are `stretch`, along directions turned by `angle`. */
+static void stretch_to(const toile_triangle_element *t, const double stretch[2], double angle, double x[3][3]) {
+    double c = cos(angle), s = sin(angle), det = t->a1 * t->b2 - t->a2 * t->b1, about[3], p[3], q[3], m[3], norm = 0, along = 0;
+    random_points(1, 1, &about); /* two directions in space at right angles */
+    random_points(1, 1, &m);
+    for (int k = 0; k < 3; k++)
+        norm += about[k] * about[k], along += about[k] * m[k];
+    for (int k = 0; k < 3; k++)
+        p[k] = about[k] / sqrt(norm), q[k] = m[k] - about[k] * along / norm;
+    norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
+    for (int k = 0; k < 3; k++) {
+        double first = stretch[0] * p[k], second = stretch[1] * q[k] / norm;
+        double wu = t->scale_u * (c * first - s * second), wv = t->scale_v * (s * first + c * second);
+        x[0][k] = 0;
+        x[1][k] = (t->b2 * wu - t->a2 * wv) / det;
+        x[2][k] = (-t->b1 * wu + t->a1 * wv) / det;
+    }
+}
+
+/* The limit in any direction of the cloth: none, one and both principal stretches beyond it, in the knee and behind it, nearly the
+ * same, and one all but nothing. Its damping enters df/dx not at all, so that the cloth stands still here. */
+static void limiting(void) {
+    static const double STRETCH[][2] = {{1.15, 1.1},  {1.23, 1.0},   {1.4, 1.0},  {1.4, 0.3}, {1.4, 1.22},
+                                        {1.4, 1.35}, {1.4, 1.3999}, {1.22, 1.215}, {1.27, 1e-3}};
+    enum { CASES = sizeof STRETCH / sizeof *STRETCH };
+    for (int i = 0; i < STATES; i++) {
+        toile_triangle_element t = random_triangle();
+        t.limit = 1.2, t.stiff_limit = TOILE_LIMIT_STIFFER * t.stiff_u;
+        element e = {3, &t, triangle_energy, triangle_force, triangle_jacobian};
+        double x[3][3], still[3][3] = {{0}}, v[3][3], with[9], without[9], elastic[9];
+        stretch_to(&t, STRETCH[i % CASES], random_between(0, 3), x);
+        check_element(&e, "limited triangle", (const double *)x, (const double *)still, 1e-6);
+        toile_triangle_element off = t;
+        off.stiff_limit = 0;
+        random_points(3, 1, v);
+        /* what it adds takes energy out of any motion, and nothing below the limit */
+        triangle_force(&t, (const double *)x, (const double *)v, with);
+        triangle_force(&off, (const double *)x, (const double *)v, without);
+        double power = 0;
+        for (int k = 0; k < 9; k++)
+            elastic[k] = without[k];
+        triangle_force(&t, (const double *)x, (const double *)still, with);
+        triangle_force(&off, (const double *)x, (const double *)still, without);
+        bool below = i % CASES == 0;
+        CHECK(below == (difference(with, without, 9) < 1e-12 * t.stiff_u), "stretches of %g, %g: %.2e", STRETCH[i % CASES][0],
+              STRETCH[i % CASES][1], difference(with, without, 9));
+        for (int k = 0; k < 9; k++) /* of damping alone */
+            elastic[k] -= without[k];
+        triangle_force(&t, (const double *)x, (const double *)v, without);
+        for (int k = 0; k < 9; k++)
+            power += (without[k] - with[k] - elastic[k]) * ((const double *)v)[k];
+        CHECK(power <= 1e-9, "the limit's damping drives with %.2e W", power);
+
+        toile_spring_element s = {0, 0.03, 900, 0.003, 0, 0, 0, 1.2, 9000};
+        element es = {2, &s, spring_energy, spring_force, spring_jacobian};
+        double y[2][3] = {{0, 0, 0}, {0.03 * STRETCH[i % CASES][0], 0, 0}};
+        check_element(&es, "limited spring", (const double *)y, (const double *)v, 1e-6);
     }
 }
 
@@ -316,7 +376,7 @@ static double hanging_diagonal(bool springs, bool locks, const char *integrator)
               toile_set(w, "time_step_min", "1e-6") >= 0 && toile_set_fabric(w, fabric, "stretch_warp", 500) >= 0 &&
               toile_set_fabric(w, fabric, "stretch_weft", 500) >= 0 && toile_set_fabric(w, fabric, "bend_warp", 1e-9) >= 0 &&
               toile_set_fabric(w, fabric, "bend_weft", 1e-9) >= 0 &&
-              (locks || toile_set_fabric(w, fabric, "shear_lock", 0) >= 0);
+              toile_set_fabric(w, fabric, "stretch_limit", 0) >= 0 && (locks || toile_set_fabric(w, fabric, "shear_lock", 0) >= 0);
     toile_grid grid = {.name = "square", .nu = N, .nv = N, .u_axis = {0.2, 0, 0}, .v_axis = {0, 0.2, 0}, .fabric = fabric};
     ok = ok && toile_add_grid(w, &grid, &garment) >= 0;
     toile_pin pin = {garment, 1, &corner, {true, true, true}};
@@ -344,6 +404,74 @@ static void jamming(void) {
     }
 }
 
+/* A strip that is cut at any angle to its threads is drawn out by its limit and little more, whatever hangs on it, with either cloth model,
+ * and further without. */
+static double drawn_out(bool springs, double angle, double limit, const char *integrator) {
+    enum { NU = 3, NV = 9 };
+    toile_world *w;
+    int fabric = 0, garment = 0, top[NU], sizes[(NU - 1) * (NV - 1) * 2], faces[(NU - 1) * (NV - 1) * 6], count = 0;
+    double x[NU * NV * 3], uv[(NU - 1) * (NV - 1) * 12], lowest = 0;
+    for (int i = 0; i < NU * NV; i++)
+        x[3 * i] = 0.02 * (i % NU), x[3 * i + 1] = 0, x[3 * i + 2] = -0.02 * (i / NU);
+    for (int i = 0; i < NU; i++)
+        top[i] = i;
+    for (int j = 0; j < NV - 1; j++)
+        for (int i = 0; i < NU - 1; i++) {
+            int q = j * NU + i, corner[6] = {q, q + NU, q + 1, q + 1, q + NU, q + NU + 1};
+            for (int c = 0; c < 6; c++) {
+                double a = x[3 * corner[c]], b = x[3 * corner[c] + 2];
+                faces[3 * count + c] = corner[c];
+                uv[6 * count + 2 * c] = a * cos(angle) - b * sin(angle);
+                uv[6 * count + 2 * c + 1] = a * sin(angle) + b * cos(angle);
+            }
+            sizes[count] = sizes[count + 1] = 3;
+            count += 2;
+        }
+    bool ok = toile_create(NULL, &w) >= 0 && toile_set(w, "cloth_model", springs ? "springs" : "continuum") >= 0 &&
+              toile_set(w, "integrator", integrator) >= 0 && toile_set(w, "gravity", "0,0,-98.1") >= 0 &&
+              toile_set(w, "self_collision", "off") >= 0 && toile_set(w, "threads", "1") >= 0 && toile_set(w, "time_step_min", "1e-6") >= 0 &&
+              toile_add_fabric(w, NULL, &fabric) >= 0 && toile_set_fabric(w, fabric, "density", 3) >= 0 &&
+              toile_set_fabric(w, fabric, "stretch_warp", 60) >= 0 && toile_set_fabric(w, fabric, "stretch_weft", 60) >= 0 &&
+              toile_set_fabric(w, fabric, "shear", 20) >= 0 && toile_set_fabric(w, fabric, "stretch_damping", 0.02) >= 0 &&
+              toile_set_fabric(w, fabric, "stretch_limit", limit) >= 0;
+    toile_mesh mesh = {.name = "strip", .vertex_count = NU * NV, .positions = x, .face_count = count, .face_sizes = sizes,
+                       .face_vertices = faces, .corner_uv = uv, .panel_count = 1, .panel_fabrics = &fabric};
+    ok = ok && toile_add_mesh(w, &mesh, &garment) >= 0;
+    toile_pin pin = {garment, NU, top, {true, true, true}};
+    ok = ok && toile_add_pin(w, &pin, NULL) >= 0 && toile_build(w) >= 0;
+    for (int f = 0; f < 8; f++)
+        ok = ok && toile_advance(w, 1.0 / 24) >= 0;
+    CHECK(ok && toile_get_positions(w, garment, x) >= 0, "%s", toile_message(w));
+    for (int i = 0; ok && i < NU; i++)
+        lowest = fmin(lowest, x[3 * (NU * (NV - 1) + i) + 2]);
+    toile_destroy(w);
+    return -lowest / (0.02 * (NV - 1));
+}
+
+static void limits_hold(void) {
+    for (int springs = 0; springs < 2; springs++)
+        for (int turned = 0; turned < 3; turned++) {
+            double angle = turned * TOILE_PI / 8, with = drawn_out(springs, angle, 0.2, "backward_euler");
+            double without = drawn_out(springs, angle, 0, "backward_euler");
+            CHECK(with < 1.26 && with > 1.1 && without > 1.3, "%s, threads turned by %g: %.3f as long with the limit, %.3f without",
+                  springs ? "springs" : "continuum", angle, with, without);
+        }
+    /* what is explicit has none */
+    double with = drawn_out(false, TOILE_PI / 8, 0.2, "fb_euler"), without = drawn_out(false, TOILE_PI / 8, 0, "fb_euler");
+    CHECK(with == without && with > 1.3, "%.6f as long with explicit steps, %.6f without a limit", with, without);
+}
+
+/* Cloth that is sheared up to where it begins to jam has not reached its limit in the direction of the bias. */
+static void limits_let_shear(void) {
+    int count;
+    const toile_named_fabric *named = toile_named_fabrics(&count);
+    for (int i = -1; i < count; i++) {
+        toile_fabric f = i < 0 ? toile_default_fabric() : named[i].fabric;
+        double strain = sqrt(1 + sin(f.shear_lock)) - 1;
+        CHECK(f.stretch_limit > strain - 0.002, "%s: limit %g, but its bias is strained by %.3f", i < 0 ? "default" : named[i].name, f.stretch_limit, strain);
+    }
+}
+
 /* Thesis eq. 3.9 against the arc it approximates; and the energy of an arc against 1/2 k_b L kappa^2. */
 static void bend_polynomial(void) {
     double worst = 0;
@@ -356,7 +484,7 @@ static void bend_polynomial(void) {
     CHECK(worst < 0.02, "the polynomial is %.4f off the arc", worst);
     CHECK(fabs(toile_bend_arc(0.9999999) + 3) < 1e-3, "an almost straight arc pushes with %.5f, not 3 units",
           toile_bend_arc(0.9999999));
-    toile_spring_element t = {1, 0.05, 4 * 1e-6 / (0.05 * 0.05), 0, 0, 0, 0};
+    toile_spring_element t = {1, 0.05, 4 * 1e-6 / (0.05 * 0.05), 0, 0, 0, 0, 0, 0};
     for (double phi = 0.5; phi < 3; phi += 0.5) { /* half angle */
         double x[2][3] = {{0, 0, 0}, {0.05 * sin(phi) / phi, 0, 0}};
         double kappa = 2 * phi / 0.05, expected = 0.5 * 1e-6 * 0.05 * kappa * kappa;
@@ -517,7 +645,8 @@ static void plain_forces(const toile_sim *sim, const double *x, const double *v,
     for (int e = 0; e < t->count && !m->springs_used; e++) {
         toile_triangle_element element = {t->a1[e], t->a2[e], t->b1[e], t->b2[e], t->scale_u[e], t->scale_v[e],
                                           t->stiff_u[e], t->stiff_v[e], t->stiff_s[e], t->damping[e],
-                                          t->curve_u[e], t->curve_v[e], t->curve_s[e], t->lock[e]};
+                                          t->curve_u[e], t->curve_v[e], t->curve_s[e], t->lock[e],
+                                          t->limit[e], t->stiff_limit[e]};
         CORNERS(t->vertex, 3, e)
         toile_triangle_force(&element, (const double(*)[3])cx, (const double(*)[3])cv, cf);
         ADD(t->vertex, 3, e)
@@ -547,7 +676,7 @@ static void plain_forces(const toile_sim *sim, const double *x, const double *v,
     const toile_springs *s = &m->springs;
     for (int e = 0; e < s->padded; e++) {
         toile_spring_element element = {e >= s->axial_padded, s->length[e], s->stiffness[e], s->damping[e],
-                                        s->curve[e], s->onset[e], s->knee[e]};
+                                        s->curve[e], s->onset[e], s->knee[e], s->limit[e], s->stiff_limit[e]};
         if (element.stiffness == 0)
             continue;
         CORNERS(s->vertex, 2, e)
@@ -663,6 +792,9 @@ int main(int argc, char **argv) {
     RUN(stiffening);
     RUN(locking);
     RUN(jamming);
+    RUN(limiting);
+    RUN(limits_hold);
+    RUN(limits_let_shear);
     RUN(bend_polynomial);
     RUN(angles);
     RUN(kernels);

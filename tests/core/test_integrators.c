@@ -23,7 +23,7 @@ typedef struct sheet {
     int nu, nv;
     double spacing; /* m */
     double strain;  /* of the start: positions = (1 + strain) uv */
-    double density, stretch, shear, lock, bend, damping;
+    double density, stretch, shear, lock, limit, bend, damping;
     const char *gravity, *drag, *threads, *threshold;
     bool pinned; /* at all its edges */
 } sheet;
@@ -104,6 +104,7 @@ static toile_status try_sheet(const sheet *s, toile_world **out) {
     toile_set_fabric(w, fabric, "stretch_weft", s->stretch);
     toile_set_fabric(w, fabric, "shear", s->shear);
     toile_set_fabric(w, fabric, "shear_lock", s->lock); /* usually none: closed forms and criteria are of straight laws */
+    toile_set_fabric(w, fabric, "stretch_limit", s->limit);
     toile_set_fabric(w, fabric, "bend_warp", s->bend);
     toile_set_fabric(w, fabric, "bend_weft", s->bend);
     toile_set_fabric(w, fabric, "stretch_damping", s->damping);

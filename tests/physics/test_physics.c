@@ -496,9 +496,9 @@ static void rigid_damping(void) {
         for (int c = 0; c < 4; c++)
             for (int k = 0; k < 3; k++)
                 v[c][k] = v0[k] + omega[(k + 1) % 3] * x[c][(k + 2) % 3] - omega[(k + 2) % 3] * x[c][(k + 1) % 3];
-        toile_triangle_element triangle = {-1, 1, -0.5, 1.2, 1, 1, 3000, 2000, 50, 0.5, 5, 2, 20, 0.1};
+        toile_triangle_element triangle = {-1, 1, -0.5, 1.2, 1, 1, 3000, 2000, 50, 0.5, 5, 2, 20, 0.1, 1.2, 30000};
         toile_hinge_element hinge = {2, 0.1, 0.5};
-        toile_spring_element spring = {n & 1, n & 1 ? 2 : 0.01, 1000, 0.5, n & 1 ? 0 : 300, 0, 0.1};
+        toile_spring_element spring = {n & 1, n & 1 ? 2 : 0.01, 1000, 0.5, n & 1 ? 0 : 300, 0, 0.1, 1.2, 9000};
         for (int e = 0; e < 3; e++) {
             double rate = 0;
             for (int move = 0; move < 3; move++) { /* still, rigid, any: the last shows that there is damping at all */
