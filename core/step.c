@@ -337,6 +337,7 @@ toile_status toile_sim_advance(toile_sim *sim, double seconds, toile_error *erro
     s->shift = toile_shift_before(s->shift);
     toile_prepare_holds(sim);
     measure_stretch(sim, s->x, NULL, sim->work.stretch, &change, &largest);
+    toile_self_look(sim, 0); /* the first contacts ask who is tangled: now, not when the last frame's last step was made */
 
     double end = sim->frame_begin + seconds;
     while (s->time < end - 1e-9 * seconds) {
