@@ -169,7 +169,7 @@ bool toile_self_missed(toile_sim *sim, double h, bool again) {
     if (!again || !new)
         return false;
     bool ok = true;
-    toile_press_release(sim);
+    toile_press_release(sim, h);
     for (int i = 0; ok && i < s->hit_count; i++)
         if (is_new(sim, &s->hit[i].pair)) {
             s->hit[i].time = fmax(s->hit[i].time, 1e-9);

@@ -9,7 +9,11 @@
  * nothing was moved; there are none, or too many. */
 bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double change);
 
-/* Is all that grew too much in the midst of solids, and did it not grow much too much? Then no shorter step would help. */
-bool toile_limit_excuses(const struct toile_sim *sim);
+/* Before a step: nothing is known of its state. */
+void toile_limit_begin(struct toile_sim *sim);
+
+/* Is all that grew too much in the midst of solids, and did it not grow much too much, or does it take over a load from what is beyond its
+ * limit? Then no shorter step would help. */
+bool toile_limit_excuses(struct toile_sim *sim);
 
 #endif

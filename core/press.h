@@ -13,7 +13,7 @@
 bool toile_press_apart(struct toile_sim *sim, const toile_press *press, const double *v, double h);
 void toile_press_sort(struct toile_sim *sim);
 /* Takes out what had to pull in the last solve. Before toile_press_sort. */
-void toile_press_release(struct toile_sim *sim);
+void toile_press_release(struct toile_sim *sim, double h);
 /* After the step: which contacts slide, which press? */
 void toile_press_remember(struct toile_sim *sim);
 

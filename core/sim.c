@@ -65,6 +65,7 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
     if (toile_solves_fast(sim->settings))
         ok = ok && toile_fast_make(sim->memory, m, sim->settings->time_step, &w->fast);
     ok = (w->held = toile_alloc(sim->memory, n, 1)) && ok;
+    ok = (w->strained = toile_alloc(sim->memory, n, 1)) && ok;
     if (!ok)
         return toile_fail_memory(error, "the work space of the steps");
     w->matrix.pattern = p;
@@ -102,7 +103,7 @@ void toile_sim_free(toile_sim *sim) {
                       w->triangle, w->hinge, w->bend, w->spring, w->stretch, w->next_stretch, w->extreme, w->matrix.diagonal,
                       w->matrix.off, w->matrix.spill, w->b, w->r, w->p, w->s, w->q, w->inverse, w->partial,
                       w->constraints.filter, w->constraints.z, w->constraints.particle, w->constraints.chunk_begin,
-                      w->found, w->held};
+                      w->found, w->held, w->strained};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         toile_free(sim->memory, blocks[i]);
     toile_fast_free(sim->memory, &w->fast);

@@ -213,6 +213,7 @@ static verdict step(toile_sim *sim, double h, bool last_chance) {
     toile_self_find(sim, h, scheme.procedure == TOILE_LINEAR);
     toile_tangle_pull(sim, h, scheme.procedure == TOILE_LINEAR);
     end_stage(sim, STAGE_SELF, &clock);
+    toile_limit_begin(sim);
     toile_guess(sim, &scheme);
     verdict v;
     for (int pass = 0;; pass++) {
