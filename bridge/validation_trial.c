@@ -60,6 +60,7 @@ void trial_fabric(trial *s, double density, double stretch, double shear, double
     trial_property(s, "shear", shear);
     trial_property(s, "bend_warp", bend);
     trial_property(s, "bend_weft", bend);
+    trial_property(s, "stretch_limit", 0); /* closed forms are of straight laws, and steps of one length turn into a limit */
 }
 
 void trial_damping(trial *s, double stretch, double bend) {

@@ -15,7 +15,7 @@ REAL(shear_lock, 0.45, 0.0, 1.5, 0.2, 0.9, "rad", "fabric", "Shear lock",
      "Shear angle at which threads begin to jam: beyond it shear is resisted more and more, up to half of what the softer thread "
      "resists stretch. Tight weaves 0.35 to 0.5, loose ones and knits more; 0: never")
 REAL(stretch_limit, 0.2, 0.0, 100.0, 0.05, 1.0, "1", "fabric", "Stretch limit",
-     "Strain, in whatever direction, beyond which the cloth resists ever more, up to 200 times what the stiffer thread does. "
+     "Strain, in whatever direction, beyond which the cloth resists ever more, up to a hundred times what the stiffer thread does. "
      "Sheared by 0.45 rad, cloth is strained by 0.2 on the bias. Woven cloth 0.15 to 0.3, knits and rubber more; 0: never. "
      "Not with explicit integrators")
 REAL(bend_warp, 1e-5, 0.0, 10.0, 1e-7, 1e-3, "N m", "fabric", "Bend, warp",

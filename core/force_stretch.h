@@ -24,7 +24,7 @@
  *
  * A shirt that is too narrow for raised arms (R10a, limit 0.2) stretches in its armpits by 0.37 with 10 times and a knee of 0.05, and by
  * 0.26 with these. */
-#define TOILE_LIMIT_STIFFER 200.0
+#define TOILE_LIMIT_STIFFER 100.0
 #define TOILE_LIMIT_KNEE 0.1
 
 typedef struct toile_triangle_element {

@@ -60,6 +60,7 @@ static int new_fabric(toile_world *w, double density, double stretch, double she
     must(w, toile_set_fabric(w, f, "shear", shear));
     must(w, toile_set_fabric(w, f, "bend_warp", bend));
     must(w, toile_set_fabric(w, f, "bend_weft", bend));
+    must(w, toile_set_fabric(w, f, "stretch_limit", 0)); /* closed forms are of straight laws, and steps of one length turn into a limit */
     return f;
 }
 
@@ -411,7 +412,8 @@ static void limits_settle(void) {
     no_gravity(w);
     set(w, "stretch_change_max", 0.03);
     set(w, "time_step_min", 1e-5);
-    int garment = add_sheet(w, &s, new_fabric(w, 0.2, 1000, 100, 1e-5));
+    int fabric = new_fabric(w, 0.2, 1000, 100, 1e-5), garment = add_sheet(w, &s, fabric);
+    must(w, toile_set_fabric(w, fabric, "stretch_limit", 0.2));
     pin_columns(w, garment, &s, 0, 1);
     pin_columns(w, garment, &s, N - 1, N);
     must(w, toile_build(w));
