@@ -21,6 +21,7 @@ typedef struct toile_coupling {
     double grip;                    /* of sticking, kg */
     double friction;                /* static */
     double guess, used;             /* normal impulse guessed before the step; that friction was made from, -1: sticks; N s */
+    bool layers;                    /* of cloth that are nearer than their thickness */
 } toile_coupling;
 
 /* The same for the products within a solve: all that they need of it side by side. */

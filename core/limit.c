@@ -18,8 +18,7 @@
 /* Growth, in parts of what is allowed, that counts where there is more stretch than usual. At 0.25 it added up over steps: a ball that
  * strikes a sheet of 41 x 41 stretched it by 5.2 % in the median of 25 starts, and by 3.9 % now. In crushed cloth layers that are brought
  * back in every step are driven into each other (R4, frames 27 to 61: 301,132 hits with 0.03, 39,380 with 0.25, stretch under the plunger
- * 1.51 and 1.36). Cloth under load is let be: what is brought back stretches what is beside it, which the next step has to undo, and an
- * armpit trembles between 1.26 and 1.30 (R10a); that it does not hook on needles for good (R5) is now its fabric's limit's to see to. */
+ * 1.51 and 1.36). Cloth under load that was let be hooked on needles for good (R5: 5.5, and 1.31 with 0.03; before fabrics had limits). */
 #define ADDS_UP 0.03
 #define ADDS_UP_CRUSHED 0.25
 
@@ -214,7 +213,19 @@ static void find_strained(toile_sim *sim) {
 }
 
 void toile_limit_begin(toile_sim *sim) {
-    sim->work.strained_known = false;
+    sim->work.strained_known = sim->work.solved_known = false;
+}
+
+void toile_limit_keep(toile_sim *sim) {
+    toile_work *w = &sim->work;
+    size_t directions = sim->model->springs_used ? 1 : 2;
+    memcpy(w->solved_stretch, w->next_stretch, directions * (size_t)toile_stretch_elements(sim->model) * sizeof *w->solved_stretch);
+    w->solved_known = true;
+}
+
+/* The stretch that the solve gave an element, if the candidate was changed after it. */
+static double solved_or(const toile_sim *sim, size_t at, double after) {
+    return sim->work.solved_known ? sim->work.solved_stretch[at] : after;
 }
 
 /* Does an element grow because it takes a load over from one beyond its limit, on to what it may bear? Brought back it would hand that load to
@@ -233,7 +244,7 @@ static bool takes_over(toile_sim *sim, int e, const strand *s, double after) {
 }
 
 /* Elements that grew too much, into the list; -1: too many, or one by far too much. */
-static int find_over(toile_sim *sim, bool loaded) {
+static int find_over(toile_sim *sim, bool loaded, double h) {
     const toile_model *m = sim->model;
     toile_work *w = &sim->work;
     double most = sim->settings->stretch_change_max, part = (is_crushed(sim) ? ADDS_UP_CRUSHED : ADDS_UP) * most;
@@ -247,10 +258,12 @@ static int find_over(toile_sim *sim, bool loaded) {
         for (int k = 0; k < directions; k++) {
             size_t at = place(m, e, k);
             double before = w->stretch[at], after = w->next_stretch[at];
-            if (after <= allowed(before, most) && (loaded || !adds_up(before, after, part)))
+            if (after <= allowed(before, most) && !adds_up(before, after, part))
                 continue;
             strand s = strand_of(m, e, k);
-            if (takes_over(sim, e, &s, after))
+            if (loaded && after <= allowed(before, most) && !adds_up(fmax(before, foreseen(sim, &s, before, h)), after, part))
+                continue;
+            if (after <= allowed(solved_or(sim, at, after), most) && takes_over(sim, e, &s, after))
                 continue;
             if (count == room || after > before + WORTH)
                 return -1;
@@ -267,13 +280,14 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double chan
     if (scheme->procedure != TOILE_LINEAR || change <= ADDS_UP * most || !any_may_be_over(sim))
         return false;
     bool loaded = under_load(sim);
-    int count = find_over(sim, loaded);
+    int count = find_over(sim, loaded, scheme->h);
     for (int sweep = 0; count > 0 && sweep < SWEEPS; sweep++)
         for (int o = 0; o < count; o++) {
             int e = w->over[o] / 2, k = w->over[o] % 2;
             strand s = strand_of(m, e, k);
-            double before = w->stretch[place(m, e, k)];
-            shorten(sim, &s, target_of(before, most, loaded ? foreseen(sim, &s, before, scheme->h) : before), scheme->reach);
+            double before = w->stretch[place(m, e, k)], solved = solved_or(sim, place(m, e, k), 0);
+            double target = target_of(before, most, loaded ? foreseen(sim, &s, before, scheme->h) : before);
+            shorten(sim, &s, solved > target && takes_over(sim, e, &s, solved) ? solved : target, scheme->reach);
         }
     return count > 0;
 }
@@ -289,7 +303,7 @@ bool toile_limit_excuses(toile_sim *sim) {
             if (after <= allowed(before, most))
                 continue;
             strand s = strand_of(m, e, k);
-            if (takes_over(sim, e, &s, after))
+            if (after <= allowed(solved_or(sim, place(m, e, k), after), most) && takes_over(sim, e, &s, after))
                 continue;
             bool caught = false;
             for (int c = 0; w->riders && c < s.count; c++)

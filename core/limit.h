@@ -12,6 +12,9 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double chan
 /* Before a step: nothing is known of its state. */
 void toile_limit_begin(struct toile_sim *sim);
 
+/* Before the guard: what the solve stretched by is kept, for what the guard adds to it is no load. */
+void toile_limit_keep(struct toile_sim *sim);
+
 /* Is all that grew too much in the midst of solids, and did it not grow much too much, or does it take over a load from what is beyond its
  * limit? Then no shorter step would help. */
 bool toile_limit_excuses(struct toile_sim *sim);

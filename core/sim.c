@@ -43,6 +43,7 @@ static toile_status make_work(toile_sim *sim, toile_error *error) {
                   {&w->spring, (size_t)m->springs.padded * TOILE_SPRING_RECORD + 12} /* one empty */,
                   {&w->stretch, 2 * elements},
                   {&w->next_stretch, 2 * elements},
+                  {&w->solved_stretch, 2 * elements},
                   {&w->extreme, 2 * (elements / 8 + 1)},
                   {&w->matrix.diagonal, 12 * n},
                   {&w->matrix.off, 9 * (size_t)p->off_count + 3},
@@ -100,7 +101,7 @@ void toile_sim_free(toile_sim *sim) {
     toile_work *w = &sim->work;
     void *blocks[] = {w->next_x, w->next_v, w->solution, w->friction, w->force, w->drag, w->triangle_air, w->alter, w->ahead,
                       w->at_x, w->at_v, w->shift, w->balance, w->last_balance, w->direction,
-                      w->triangle, w->hinge, w->bend, w->spring, w->stretch, w->next_stretch, w->extreme, w->matrix.diagonal,
+                      w->triangle, w->hinge, w->bend, w->spring, w->stretch, w->next_stretch, w->solved_stretch, w->extreme, w->matrix.diagonal,
                       w->matrix.off, w->matrix.spill, w->b, w->r, w->p, w->s, w->q, w->inverse, w->partial,
                       w->constraints.filter, w->constraints.z, w->constraints.particle, w->constraints.chunk_begin,
                       w->found, w->held, w->strained};

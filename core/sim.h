@@ -107,7 +107,8 @@ typedef struct toile_work {
     double *stretch, *next_stretch;    /* see kernels.h */
     double *extreme;                   /* per TOILE_STRETCH_BLOCK elements: largest change, largest value */
     unsigned char *strained;           /* particles of elements beyond their limit (limit.c), if that is known, (n) */
-    bool strained_known;
+    bool strained_known, solved_known;
+    double *solved_stretch;            /* next_stretch before the guard, if that is known */
     int over[TOILE_LIMIT_MOST];        /* elements brought back (limit.c): 2 x element + direction */
     toile_assembly assembly;           /* what the matrix was made from */
     toile_matrix matrix;

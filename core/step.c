@@ -187,6 +187,8 @@ static verdict limit(toile_sim *sim, const toile_scheme *scheme, bool solved, do
 static verdict guard(toile_sim *sim, const toile_scheme *scheme, verdict v, bool solved, bool last_chance, double *change,
                      double *largest) {
     int rounds = solved && !last_chance ? GUARD_ROUNDS : 0;
+    if (sim->self.on && sim->self.hit_count)
+        toile_limit_keep(sim);
     for (int round = 0;; round++) {
         bool clean = toile_self_guard(sim, scheme->h, scheme->h < 0.3 * sim->settings->time_step);
         if (!clean || sim->self.moved)
