@@ -292,6 +292,27 @@ bool toile_limit_stretch(toile_sim *sim, const toile_scheme *scheme, double chan
     return count > 0;
 }
 
+bool toile_limit_relax(toile_sim *sim, const toile_scheme *scheme) {
+    const toile_model *m = sim->model;
+    toile_work *w = &sim->work;
+    const double *limit = m->springs_used ? m->springs.limit : m->triangles.limit;
+    const double *stiff = m->springs_used ? m->springs.stiff_limit : m->triangles.stiff_limit;
+    int directions = m->springs_used ? 1 : 2, elements = m->springs_used ? m->springs.stretch_count : m->triangles.count, count = 0;
+    for (int e = 0; e < elements && w->solved_known; e++)
+        for (int k = 0; k < directions; k++) {
+            size_t at = place(m, e, k);
+            if (stiff[e] > 0 && w->next_stretch[at] > limit[e] + TAKES && count < TOILE_LIMIT_MOST &&
+                w->next_stretch[at] > w->solved_stretch[at] + sim->settings->stretch_change_max)
+                w->over[count++] = 2 * e + k;
+        }
+    for (int sweep = 0; count > 0 && sweep < SWEEPS; sweep++)
+        for (int o = 0; o < count; o++) {
+            strand s = strand_of(m, w->over[o] / 2, w->over[o] % 2);
+            shorten(sim, &s, w->solved_stretch[place(m, w->over[o] / 2, w->over[o] % 2)], scheme->reach);
+        }
+    return count > 0;
+}
+
 bool toile_limit_excuses(toile_sim *sim) {
     const toile_model *m = sim->model;
     const toile_work *w = &sim->work;

@@ -15,6 +15,10 @@ void toile_limit_begin(struct toile_sim *sim);
 /* Before the guard: what the solve stretched by is kept, for what the guard adds to it is no load. */
 void toile_limit_keep(struct toile_sim *sim);
 
+/* After the guard: what it has stretched again beyond its fabric's limit, though the solve had let it go, is brought back to what the solve
+ * made it. False: there is nothing. */
+bool toile_limit_relax(struct toile_sim *sim, const toile_scheme *scheme);
+
 /* Is all that grew too much in the midst of solids, and did it not grow much too much, or does it take over a load from what is beyond its
  * limit? Then no shorter step would help. */
 bool toile_limit_excuses(struct toile_sim *sim);

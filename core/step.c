@@ -182,8 +182,9 @@ static verdict limit(toile_sim *sim, const toile_scheme *scheme, bool solved, do
 }
 
 /* Keeps cloth off cloth. What is pushed apart stretches a few elements beside it: brought back and checked again, most such steps need
- * not be cut. In a funnel (R4, frames 51 to 61) nearly all cut steps were cut for this, and the shorter ones had as many hits. What is
- * taken in any case has to end with the guard. */
+ * not be cut. In a funnel (R4, frames 51 to 61) nearly all cut steps were cut for this, and the shorter ones had as many hits. And what is
+ * beyond its fabric's limit and was let go by the solve is not to be stretched anew: of cloth that is pinched a few triangles stayed so at up
+ * to 1.8 (R10b, 1.36 at most since). What is taken in any case has to end with the guard. */
 static verdict guard(toile_sim *sim, const toile_scheme *scheme, verdict v, bool solved, bool last_chance, double *change,
                      double *largest) {
     int rounds = solved && !last_chance ? GUARD_ROUNDS : 0;
@@ -193,8 +194,10 @@ static verdict guard(toile_sim *sim, const toile_scheme *scheme, verdict v, bool
         bool clean = toile_self_guard(sim, scheme->h, scheme->h < 0.3 * sim->settings->time_step);
         if (!clean || sim->self.moved)
             v = judge(sim, solved && clean, change, largest);
-        if (!clean || v != REJECTED || round == rounds || limit(sim, scheme, solved, change, largest) != ACCEPTED)
+        if (!clean || round == rounds || v == BROKEN || (v == ACCEPTED && !toile_limit_relax(sim, scheme)))
             return v;
+        if (limit(sim, scheme, solved, change, largest) != ACCEPTED)
+            return REJECTED;
         v = ACCEPTED;
         toile_self_missed(sim, scheme->h, false);
     }
