@@ -408,7 +408,6 @@ static void limits_settle(void) {
     toile_world *w = new_world("continuum", 1.0 / 120, TIGHT);
     sheet s = {ALTERNATE, N, 3, {0, 0, 0}, {0.01 * (N - 1), 0, 0}, {0, 0.02, 0}, scales};
     double x[9 * N], v[9 * N], largest = 0, speed = 0;
-    long long steps = 0;
     no_gravity(w);
     set(w, "stretch_change_max", 0.03);
     set(w, "time_step_min", 1e-5);
@@ -425,7 +424,6 @@ static void limits_settle(void) {
         must(w, toile_advance(w, 1.0 / 24));
         must(w, toile_get_statistics(w, false, &frame));
         largest = frame.max_stretch;
-        steps += frame.steps;
         printf("  frame %d: stretch %.4f, %lld steps, %lld rejected\n", f, frame.max_stretch, (long long)frame.steps, (long long)frame.rejected_steps);
     }
     must(w, toile_get_velocities(w, garment, v));
