@@ -184,7 +184,7 @@ static verdict limit(toile_sim *sim, const toile_scheme *scheme, bool solved, do
 /* Keeps cloth off cloth. What is pushed apart stretches a few elements beside it: brought back and checked again, most such steps need
  * not be cut. In a funnel (R4, frames 51 to 61) nearly all cut steps were cut for this, and the shorter ones had as many hits. And what is
  * beyond its fabric's limit and was let go by the solve is not to be stretched anew: of cloth that is pinched a few triangles stayed so at up
- * to 1.8 (R10b, 1.36 at most since). What is taken in any case has to end with the guard. */
+ * to 1.8 (R10b; 1.33 and 1.38 since). What is taken in any case has to end with the guard. */
 static verdict guard(toile_sim *sim, const toile_scheme *scheme, verdict v, bool solved, bool last_chance, double *change,
                      double *largest) {
     int rounds = solved && !last_chance ? GUARD_ROUNDS : 0;
